@@ -43,11 +43,18 @@ var ErrNotExist = errors.New("no such entry in the tree")
 // judged by the same code. Implementations: [WorkTree] here, commits and the
 // index in package git, [MapTree] for tests.
 type Tree interface {
-	// Walk calls fn for every entry, parents before children, in an order
-	// that is the same each time for the same tree. Symbolic links are told,
-	// never followed. An error from fn other than SkipDir ends the walk and is
-	// returned. A directory that cannot be read is an error, not silence.
+	// Walk calls fn for every entry, parents before children, never from two
+	// goroutines at once. Symbolic links are told, never followed. Only Path
+	// and Type are sure to be set: a work tree does not stat every name, so
+	// whoever needs the rest asks Lstat. An error from fn other than SkipDir
+	// ends the walk and is returned. A directory that cannot be read is an
+	// error, not silence; one that vanished meanwhile is left out.
 	Walk(fn func(WalkEntry) error) error
+
+	// Lstat returns the entry with all its fields, without following a
+	// symbolic link in any component. It gives ErrNotExist (wrapped) when
+	// absent.
+	Lstat(path string) (WalkEntry, error)
 
 	// Open returns the content of one regular file (or the text of a link)
 	// without following a symbolic link in any component, with the entry as
