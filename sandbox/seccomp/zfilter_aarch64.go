@@ -1,0 +1,3 @@
+package seccomp
+
+var filterARM64 = [...]Instruction{}

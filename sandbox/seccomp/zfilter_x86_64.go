@@ -1,0 +1,3 @@
+package seccomp
+
+var filterAMD64 = [...]Instruction{}
