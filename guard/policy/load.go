@@ -1,14 +1,5 @@
 package policy
 
-// FileName is the policy file's name at the workspace root.
-const FileName = ".agentguard.yaml"
-
-// Source is the content of one policy file, read once.
-type Source struct {
-	Name string // as printed in errors
-	Data []byte
-}
-
 // Flags is what the command line adds; an empty field was not given.
 type Flags struct {
 	Workspace string // read, write
