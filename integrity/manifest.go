@@ -85,6 +85,7 @@ type File struct {
 	Protection surface.Protection
 	Trigger    string // what runs it, for people
 	Size       int64  // bytes; 0 for what is not Regular
+	Perm       uint32 // permission bits on disk; 0 where the tree has none
 	Nlink      uint64 // names on disk; more than 1 means a second name can change it
 }
 

@@ -127,7 +127,7 @@ func hashOnce(t surface.Tree, m surface.Member) (f File, stable bool, err error)
 
 func describe(m surface.Member, e surface.WalkEntry, sum Sum) File {
 	f := File{Path: m.Path, Kind: kindOf(e.Type), Mode: e.Mode, Whole: sum, Part: sum,
-		Protection: m.Hit.Protection, Nlink: e.Nlink}
+		Protection: m.Hit.Protection, Perm: e.Perm & 0o777, Nlink: e.Nlink}
 	if m.Hit.Entry != nil {
 		f.Entry, f.Trigger = m.Hit.Entry.ID, m.Hit.Entry.Trigger
 	}
