@@ -1,20 +1,85 @@
 package surface
 
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Member is one surface that exists in a tree.
 type Member struct {
 	WalkEntry
 	Hit      Hit
-	WholeDir bool // a directory below which everything is frozen; without it a directory is frozen as a name only
+	WholeDir bool // everything below this directory is frozen; without it a directory is frozen as a name only
 }
 
 // Set is the surfaces of one tree.
 type Set struct {
-	Members []Member // sorted by Path
+	Members []Member // sorted by Path; a path is there once
 }
 
 // Resolve walks t once and returns what m matches, each member with all the
-// fields of its Lstat. A member that vanished during the walk is left out.
-func Resolve(t Tree, m *Matcher) (*Set, error) { return &Set{}, nil }
+// fields of its Lstat: files, links, and directories whose name or whole
+// content is a surface. A member that vanished during the walk is left out.
+func Resolve(t Tree, m *Matcher) (*Set, error) {
+	var s Set
+	err := t.Walk(func(e WalkEntry) error {
+		if e.Type == Dir && m.Prune(e.Path) {
+			return SkipDir
+		}
+		if hit, ok := m.Match(e.Path, e.Type); ok {
+			s.Members = append(s.Members, Member{WalkEntry: e, Hit: hit})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for surfaces: %w", err)
+	}
+	if err := s.complete(t, m); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
 
-// Lookup returns the member of that path.
-func (s *Set) Lookup(path string) (Member, bool) { return Member{}, false }
+// complete asks for the fields a walk leaves out. A name whose type changed
+// since the walk is judged as what it is now.
+func (s *Set) complete(t Tree, m *Matcher) error {
+	kept := s.Members[:0]
+	for _, mem := range s.Members {
+		e, err := t.Lstat(mem.Path)
+		if errors.Is(err, ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("looking at surface %q: %w", mem.Path, err)
+		}
+		if e.Type != mem.Type {
+			hit, ok := m.Match(e.Path, e.Type)
+			if !ok {
+				continue
+			}
+			mem.Hit = hit
+		}
+		mem.WalkEntry = e
+		if e.Type == Dir {
+			_, mem.WholeDir = m.WholeDir(e.Path)
+		}
+		kept = append(kept, mem)
+	}
+	s.Members = kept
+	slices.SortFunc(s.Members, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
+	s.Members = slices.CompactFunc(s.Members, func(a, b Member) bool { return a.Path == b.Path })
+	return nil
+}
+
+// Lookup returns the member of exactly that path.
+func (s *Set) Lookup(path string) (Member, bool) {
+	i, ok := slices.BinarySearchFunc(s.Members, path, func(m Member, path string) int {
+		return strings.Compare(m.Path, path)
+	})
+	if !ok {
+		return Member{}, false
+	}
+	return s.Members[i], true
+}
