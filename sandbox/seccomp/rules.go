@@ -45,13 +45,13 @@ func viewRules() []Rule {
 		{Name: "mount_setattr", Why: "takes the read-only flag off a whole mount tree"},
 		{Name: "unshare", Why: "a namespace of one's own gives capabilities over most of the kernel"},
 		{Name: "setns", Why: "enters another namespace"},
-		{Name: "clone", Args: flag(0, cloneNewNS), Why: "a mount namespace"},
-		{Name: "clone", Args: flag(0, cloneNewCgroup), Why: "a cgroup namespace"},
-		{Name: "clone", Args: flag(0, cloneNewUTS), Why: "a host name namespace"},
-		{Name: "clone", Args: flag(0, cloneNewIPC), Why: "an IPC namespace"},
-		{Name: "clone", Args: flag(0, cloneNewUser), Why: "a user namespace, with all capabilities in it"},
-		{Name: "clone", Args: flag(0, cloneNewPID), Why: "a process namespace, where the init stage no longer sees its children"},
-		{Name: "clone", Args: flag(0, cloneNewNet), Why: "a network namespace, with every protocol module in reach"},
+		{Name: "clone", Args: bit(0, cloneNewNS), Why: "a mount namespace"},
+		{Name: "clone", Args: bit(0, cloneNewCgroup), Why: "a cgroup namespace"},
+		{Name: "clone", Args: bit(0, cloneNewUTS), Why: "a host name namespace"},
+		{Name: "clone", Args: bit(0, cloneNewIPC), Why: "an IPC namespace"},
+		{Name: "clone", Args: bit(0, cloneNewUser), Why: "a user namespace, with all capabilities in it"},
+		{Name: "clone", Args: bit(0, cloneNewPID), Why: "a process namespace, where the init stage no longer sees its children"},
+		{Name: "clone", Args: bit(0, cloneNewNet), Why: "a network namespace, with every protocol module in reach"},
 		{Name: "clone3", Errno: ENOSYS, Why: "its flags are in memory, where no filter sees them; libraries fall back to clone on ENOSYS, and on nothing else"},
 		{Name: "open_by_handle_at", Why: "opens a file by number, past every path that was not granted"},
 	}
@@ -164,8 +164,8 @@ func socketRules() []Rule {
 	}
 }
 
-func flag(index uint, bit uint64) []Arg {
-	return []Arg{{Index: index, Mask: bit, Value: bit}}
+func bit(index uint, mask uint64) []Arg {
+	return []Arg{{Index: index, Mask: mask, Value: mask}}
 }
 
 func family(number uint64) []Arg {

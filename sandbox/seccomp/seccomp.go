@@ -3,8 +3,8 @@
 // and the BPF programs made from it for amd64 and arm64 ([Program]).
 //
 // The programs are data in this package. libseccomp makes them at generate
-// time (gen_cgo.go), never on a user's machine, so that the binary stays pure
-// Go and two builds of one version filter alike.
+// time (generate_test.go), never on a user's machine, so that the binary stays
+// pure Go and two builds of one version filter alike.
 //
 // What is refused falls in four kinds: calls that change what the sandbox
 // shows (mounts, namespaces, roots), kernel interfaces with a history of
@@ -19,7 +19,7 @@
 // those. Does not stop a call that is allowed from hitting a kernel bug.
 package seccomp
 
-//go:generate env CGO_ENABLED=1 go test -run ^TestGenerated$ -count=1 . -update
+//go:generate env CGO_ENABLED=1 go test -tags libseccomp -run ^TestGenerated$ -count=1 . -update
 
 // Instruction is one step of a classic BPF program, laid out as the kernel's
 // struct sock_filter.
