@@ -1,0 +1,78 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// Process is a command in its sandbox.
+type Process struct {
+	listener *os.File      // the loopback listener inside, until taken
+	port     int           // its port inside
+	landlock int           // ABI in force, 0 for none
+	signal   chan<- Signal // to the loop that talks with the stage
+	done     chan struct{} // closed when the command has ended and everything is put back
+	status   int
+	err      error
+}
+
+// Signal asks for a signal to be delivered to the command, or to its process
+// group as a terminal would.
+type Signal struct {
+	Number int
+	Group  bool
+}
+
+// Start starts spec's command. The context ends it. An error means that the
+// command was not started: an [UnavailableError] when the machine lacks
+// something, a [SetupError] when a part could not be put in force.
+//
+// With Network Proxy the command waits, once started, for nothing: Listener is
+// there before Start returns, and whoever serves it is the only way out.
+func Start(ctx context.Context, spec Spec) (*Process, error) { return start(ctx, &spec) }
+
+// Listener returns the loopback listener inside and its port there. The caller
+// owns the file.
+func (p *Process) Listener() (*os.File, int) {
+	f := p.listener
+	p.listener = nil
+	return f, p.port
+}
+
+// Landlock returns the version of Landlock's interface in force, 0 for none.
+func (p *Process) Landlock() int { return p.landlock }
+
+// Signal delivers s to the command if it still runs.
+func (p *Process) Signal(s Signal) {
+	select {
+	case p.signal <- s:
+	case <-p.done:
+	}
+}
+
+// Wait returns when the command has ended, everything it had started is gone
+// and the terminal is as it was: the command's exit status as a shell gives
+// it (126 and 127 when it could not be started, 128 and the number when a
+// signal ended it). An error means that agentguard lost hold of it.
+func (p *Process) Wait() (status int, err error) {
+	<-p.done
+	return p.status, p.err
+}
+
+// Support is what the machine offers a sandbox.
+type Support struct {
+	Bwrap        string // path of the bubblewrap in use
+	BwrapVersion string
+	Landlock     int // interface version, 0 for none
+	Kernel       string
+	Err          error // an UnavailableError when nothing can be started
+}
+
+// Detect looks at what the machine offers, by starting a sandbox in which
+// nothing runs. It takes some ten milliseconds.
+func Detect(ctx context.Context) Support {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return detect(ctx)
+}

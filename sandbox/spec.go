@@ -1,0 +1,102 @@
+// Package sandbox starts one command so that it sees and can change only what
+// a [Spec] says: a private root in which nothing exists that was not granted,
+// frozen paths bound read-only with their parents pinned, an empty network
+// namespace, no capability, a Landlock domain and a system call filter.
+//
+// On Linux bubblewrap makes the namespaces and an inner stage of this binary
+// (package stage) builds the rest and becomes process 1. Start fails closed:
+// when any part cannot be put in force the command is not started and the
+// error says what is missing.
+//
+// Does not stop what the Spec grants: a writable root is writable, and a name
+// below one that does not exist yet can come into being (the end-of-run check
+// tells it). Does not stop a hole in the kernel, timing side channels, or the
+// use of all memory, processor time and disk that the user may use. Does not
+// hold a frozen file that the host itself replaces while the run lasts: the
+// kernel then drops the mount.
+package sandbox
+
+import (
+	"os"
+
+	"agentguard/sandbox/stage"
+)
+
+// Mount is one step of the plan that builds what the command sees; the steps
+// are applied in order and a later one covers an earlier one.
+type Mount = stage.Mount
+
+// The steps of a plan.
+const (
+	Dir      = stage.Dir
+	Link     = stage.Link
+	File     = stage.File
+	Tmpfs    = stage.Tmpfs
+	ReadOnly = stage.ReadOnly
+	Writable = stage.Writable
+	Device   = stage.Device
+	Proc     = stage.Proc
+	Pts      = stage.Pts
+	Pin      = stage.Pin
+	Freeze   = stage.Freeze
+	Seal     = stage.Seal
+)
+
+// Network is what of the network exists inside.
+type Network uint8
+
+// The networks. The zero value is None: an empty namespace with a loopback
+// interface of its own and nothing that leads out.
+const (
+	None  Network = iota
+	Proxy         // one loopback listener is handed out to whoever serves it
+)
+
+// Layer is one of the mechanisms that hold a command. A Spec may leave one
+// out so that a test can show what the others hold by themselves.
+type Layer uint8
+
+// The layers that can be left out.
+const (
+	LayerLandlock Layer = 1 << iota
+	LayerSeccomp
+)
+
+// Identity is whom the command runs as, when not as the caller.
+type Identity struct {
+	UID, GID uint32
+}
+
+// Spec is all that Start needs; it is a value, and building it touches
+// nothing.
+type Spec struct {
+	Argv    []string
+	Env     []string // the whole environment
+	Dir     string   // working directory, absolute
+	Mounts  []Mount
+	Write   []string  // roots below which Landlock lets the command write; all must exist in the plan
+	Network Network   //
+	As      *Identity // nil: the caller
+	Without Layer     // weakened, for tests of the other layers; zero leaves nothing out
+
+	Stdin, Stdout, Stderr *os.File // nil: the null device
+}
+
+// UnavailableError says what of the sandbox the machine lacks.
+type UnavailableError struct {
+	Need string // what is missing, for a person
+	Why  string // what was seen
+}
+
+func (e *UnavailableError) Error() string {
+	if e.Why == "" {
+		return "no sandbox: " + e.Need
+	}
+	return "no sandbox: " + e.Need + " (" + e.Why + ")"
+}
+
+// SetupError says that a part of the sandbox could not be put in force; the
+// command was not started.
+type SetupError struct{ Why string }
+
+func (e *SetupError) Error() string { return "setting up the sandbox: " + e.Why }

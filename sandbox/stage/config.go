@@ -1,0 +1,242 @@
+// Package stage is the inner part of a run: it becomes process 1 of the
+// sandbox, builds what the command sees, confines a thread of its own and
+// starts the command from that thread.
+//
+// It is a leaf whose init function takes over the process when the supervisor
+// started it, before the packages of the supervisor are initialised: that is
+// a third of a run's start. Everything it does is listed in a [Config]; it
+// decides nothing itself, and any step that fails ends the run before the
+// command exists.
+//
+// Does not stop anything by itself once the command runs: it reaps, relays
+// signals and reports the end. What holds then are the mounts, the Landlock
+// domain, the seccomp program, the empty capability sets and the namespaces.
+package stage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Path and Word are the arguments with which the supervisor has bubblewrap
+// start its own binary as the stage. An ordinary call cannot have them by
+// accident, and one that has them on purpose finds no configuration and ends.
+const (
+	Path = HostRoot + "/proc/self/fd/6" // ExeFD
+	Word = "stage"
+)
+
+// The descriptors that the supervisor hands over, by number.
+const (
+	ConfigFD  = 4
+	ControlFD = 5
+	ExeFD     = 6
+	StdinFD   = 7 // stdout and stderr follow
+)
+
+// HostRoot is where the host's file tree is found until the stage has built
+// the command's; it is gone before the command starts.
+const HostRoot = "/host"
+
+// Kind is what one [Mount] does. The zero value is invalid, so a forgotten
+// kind stops the run.
+type Kind uint8
+
+// The kinds, applied in the order in which the plan lists them.
+const (
+	_        Kind = iota
+	Dir           // make a directory in the private root
+	Link          // make a symbolic link in the private root; Source is its text
+	File          // write a small file in the private root; Data is its content
+	Tmpfs         // mount an empty file system
+	ReadOnly      // show the host's Source at Target, read-only
+	Writable      // show the host's Source at Target, writable
+	Device        // show the host's device node Source at Target
+	Proc          // mount a proc of the run's own pid namespace, dangerous parts read-only
+	Pts           // mount a devpts of the run's own
+	Pin           // bind Target over itself, so that it can be neither renamed nor removed
+	Freeze        // bind Target over itself read-only
+	Seal          // make the mount at Target itself read-only, not what is mounted below it
+)
+
+// Mount is one step of building what the command sees. Paths are absolute,
+// clean and free of symbolic links; a component that turns out to be one
+// stops the run.
+type Mount struct {
+	Kind     Kind
+	Source   string
+	Target   string
+	Data     []byte
+	Perm     uint32 // of what Dir, File and Tmpfs make
+	Optional bool   // leave out, instead of stopping, when the source or a frozen path is absent
+}
+
+// Config is everything the stage does, handed over in one piece before it
+// starts. It holds no secret: credentials never enter the sandbox.
+type Config struct {
+	Argv     []string
+	Env      []string
+	Dir      string   // working directory of the command
+	Mounts   []Mount  // in order
+	Write    []string // roots below which Landlock lets the command write
+	Landlock bool     // false only where the kernel has none, which the caller has told
+	Seccomp  bool     // false only in tests of the other layers
+	Listen   bool     // make a loopback listener and hand it out
+	TTY      [3]bool  // which of stdin, stdout, stderr are the pseudo-terminal
+	Termios  []byte   // the kernel's struct termios2 of the caller's terminal, raw
+	Winsize  [4]uint16
+}
+
+const codecMagic = "agst1"
+
+// Encode returns c in the form that [Decode] reads: length-prefixed byte
+// strings, because arguments and paths are bytes and not text.
+func (c *Config) Encode() []byte {
+	e := encoder{b: []byte(codecMagic)}
+	e.strings(c.Argv)
+	e.strings(c.Env)
+	e.string(c.Dir)
+	e.uint(uint32(len(c.Mounts)))
+	for _, m := range c.Mounts {
+		e.uint(uint32(m.Kind))
+		e.string(m.Source)
+		e.string(m.Target)
+		e.string(string(m.Data))
+		e.uint(m.Perm)
+		e.bool(m.Optional)
+	}
+	e.strings(c.Write)
+	e.bool(c.Landlock)
+	e.bool(c.Seccomp)
+	e.bool(c.Listen)
+	for _, t := range c.TTY {
+		e.bool(t)
+	}
+	e.string(string(c.Termios))
+	for _, w := range c.Winsize {
+		e.uint(uint32(w))
+	}
+	return e.b
+}
+
+// Decode reads what Encode wrote and refuses anything else.
+func Decode(b []byte) (*Config, error) {
+	if len(b) < len(codecMagic) || string(b[:len(codecMagic)]) != codecMagic {
+		return nil, errors.New("not a stage configuration of this version")
+	}
+	d := decoder{b: b[len(codecMagic):]}
+	c := &Config{Argv: d.strings(), Env: d.strings(), Dir: d.string()}
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		c.Mounts = append(c.Mounts, Mount{
+			Kind: Kind(d.uint()), Source: d.string(), Target: d.string(),
+			Data: []byte(d.string()), Perm: d.uint(), Optional: d.bool(),
+		})
+	}
+	c.Write = d.strings()
+	c.Landlock, c.Seccomp, c.Listen = d.bool(), d.bool(), d.bool()
+	for i := range c.TTY {
+		c.TTY[i] = d.bool()
+	}
+	c.Termios = []byte(d.string())
+	for i := range c.Winsize {
+		c.Winsize[i] = uint16(d.uint())
+	}
+	if d.err == nil && len(d.b) != 0 {
+		d.err = fmt.Errorf("%d bytes left over", len(d.b))
+	}
+	if d.err == nil && len(c.Argv) == 0 {
+		d.err = errors.New("no command")
+	}
+	if d.err != nil {
+		return nil, fmt.Errorf("reading the stage configuration: %w", d.err)
+	}
+	return c, nil
+}
+
+type encoder struct{ b []byte }
+
+func (e *encoder) uint(v uint32) { e.b = binary.LittleEndian.AppendUint32(e.b, v) }
+
+func (e *encoder) string(s string) {
+	e.uint(uint32(len(s)))
+	e.b = append(e.b, s...)
+}
+
+func (e *encoder) strings(ss []string) {
+	e.uint(uint32(len(ss)))
+	for _, s := range ss {
+		e.string(s)
+	}
+}
+
+func (e *encoder) bool(v bool) {
+	if v {
+		e.uint(1)
+	} else {
+		e.uint(0)
+	}
+}
+
+// decoder reads until its first error; after that every value is zero.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+func (d *decoder) uint() uint32 {
+	if d.err != nil {
+		return 0
+	}
+	if len(d.b) < 4 {
+		d.err = errors.New("cut short")
+		return 0
+	}
+	v := binary.LittleEndian.Uint32(d.b)
+	d.b = d.b[4:]
+	return v
+}
+
+// count is a number of things that take at least four bytes each, so that a
+// forged one cannot make the caller allocate more than was sent.
+func (d *decoder) count() uint32 {
+	n := d.uint()
+	if d.err == nil && uint64(n)*4 > uint64(len(d.b)) {
+		d.err = fmt.Errorf("%d values in %d bytes", n, len(d.b))
+		return 0
+	}
+	return n
+}
+
+func (d *decoder) string() string {
+	n := d.uint()
+	if d.err == nil && uint64(n) > uint64(len(d.b)) {
+		d.err = errors.New("cut short")
+	}
+	if d.err != nil {
+		return ""
+	}
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}
+
+func (d *decoder) strings() []string {
+	var ss []string
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		ss = append(ss, d.string())
+	}
+	return ss
+}
+
+func (d *decoder) bool() bool {
+	switch v := d.uint(); {
+	case d.err != nil:
+		return false
+	case v > 1:
+		d.err = fmt.Errorf("%d is no truth value", v)
+		return false
+	default:
+		return v == 1
+	}
+}
