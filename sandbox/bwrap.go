@@ -27,6 +27,5 @@ func Args() []string {
 		"--cap-add", "ALL",
 		"--dev-bind", "/", stage.HostRoot,
 		"--chdir", "/",
-		"--", stage.Path, stage.Word,
 	}
 }

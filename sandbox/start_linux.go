@@ -58,16 +58,18 @@ func start(ctx context.Context, spec *Spec) (*Process, error) {
 	r := &run{spec: spec, signals: make(chan Signal), started: make(chan error, 1), silent: make(chan struct{})}
 	r.p = &Process{signal: r.signals, done: make(chan struct{})}
 	files, err := r.prepare()
-	defer closeAll(files)
 	if err != nil {
+		closeAll(files)
 		if r.ctl != nil {
 			_ = r.ctl.Close() // nobody is at the other end
 		}
 		return nil, err
 	}
 	spawned := make(chan error, 1)
-	go r.hold(files, spawned)
-	if err := <-spawned; err != nil {
+	go r.hold(spawned)
+	err = <-spawned
+	closeAll(files) // or the end of the other side would not be seen
+	if err != nil {
 		_ = r.ctl.Close() // nobody is at the other end
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func start(ctx context.Context, spec *Spec) (*Process, error) {
 
 // hold starts bwrap from a thread that lives as long as the run: the kernel
 // ends bwrap with the thread that started it.
-func (r *run) hold(files []*os.File, spawned chan<- error) {
+func (r *run) hold(spawned chan<- error) {
 	runtime.LockOSThread()
 	err := r.cmd.Start()
 	spawned <- err
@@ -131,7 +133,7 @@ func (r *run) prepare() ([]*os.File, error) {
 		}
 	}
 	r.cmd = &exec.Cmd{
-		Path: bwrap, Args: []string{"bwrap", "--args", "3"},
+		Path: bwrap, Args: []string{"bwrap", "--args", "3", "--", stage.Path, stage.Word},
 		Env: []string{}, Dir: "/", ExtraFiles: files, Stderr: &r.stderr,
 		// Out of reach of the terminal's keys: what they send is relayed.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
