@@ -26,10 +26,11 @@ type Backup struct {
 // ErrNotKept says that the backup does not hold the content asked for.
 var ErrNotKept = errors.New("its content was not kept")
 
-// Keep stores the content of every file and link of m, the manifest of t. What
-// is stored already costs one stat. It returns the paths that it could not
-// store because the limit was reached or because they changed since m was
-// taken: those cannot be restored, and whoever starts a run says so.
+// Keep stores the content of every file and link of m, the manifest of t, but
+// for those that are only noted. What is stored already costs one stat. It
+// returns the paths that it could not store because the limit was reached or
+// because they changed since m was taken: those cannot be restored, and
+// whoever starts a run says so.
 func (b Backup) Keep(t surface.Tree, m *Manifest) (left []string, err error) {
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the backup directory: %w", err)
@@ -38,49 +39,45 @@ func (b Backup) Keep(t surface.Tree, m *Manifest) (left []string, err error) {
 	if limit == 0 {
 		limit = DefaultBackupLimit
 	}
-	var total int64
 	for _, f := range m.Files() {
-		if f.Kind != Regular && f.Kind != Link {
+		if f.Kind != Regular && f.Kind != Link || f.Protection == surface.Note || b.Holds(f) {
 			continue
 		}
-		if total += f.Size; total > limit {
-			left, total = append(left, f.Path), total-f.Size
-			continue
-		}
-		if _, err := os.Lstat(b.blob(f.Whole)); err == nil {
-			continue
-		}
-		ok, err := b.keep(t, f)
+		n, err := b.keep(t, f, limit)
 		if err != nil {
 			return left, fmt.Errorf("keeping %q: %w", f.Path, err)
 		}
-		if !ok {
+		if n < 0 {
 			left = append(left, f.Path)
+			continue
 		}
+		limit -= n
 	}
 	return left, nil
 }
 
-// keep stores one content and reports whether it is the one f names.
-func (b Backup) keep(t surface.Tree, f File) (bool, error) {
+// keep stores one content and returns its length, -1 when it is longer than
+// limit or not the one f names.
+func (b Backup) keep(t surface.Tree, f File, limit int64) (int64, error) {
+	if f.Size > limit {
+		return -1, nil
+	}
 	r, _, err := t.Open(f.Path)
-	if errors.Is(err, surface.ErrNotExist) {
-		return false, nil
+	if errors.Is(err, surface.ErrNotExist) || errors.Is(err, surface.ErrNotRegular) {
+		return -1, nil
 	}
 	if err != nil {
-		return false, err
+		return -1, err
 	}
 	defer r.Close() // read only: nothing is lost
-	// The file may have grown since; a reader that stops one byte later than
-	// its size cannot match the sum any more.
-	data, err := io.ReadAll(io.LimitReader(r, f.Size+1))
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
-		return false, err
+		return -1, err
 	}
-	if sha256.Sum256(data) != f.Whole {
-		return false, nil
+	if int64(len(data)) > limit || sha256.Sum256(data) != f.Whole {
+		return -1, nil
 	}
-	return true, writeAtomic(b.blob(f.Whole), data)
+	return int64(len(data)), writeAtomic(b.blob(f.Whole), data)
 }
 
 // Prune removes the content that none of kept names and that is older than
