@@ -115,7 +115,7 @@ type Sandbox struct {
 // Grant is one path that the policy opens.
 type Grant struct {
 	Path    string // absolute and clean, as the user wrote it
-	Real    string // what Path led to at load, links resolved; equal to Path when Missing
+	Real    string // what Path led to at load, links of the part that exists resolved
 	Missing bool   // nothing is there
 	Pos     Pos
 }
@@ -181,6 +181,10 @@ type CredentialSource struct {
 	Env     string
 	File    string
 	Command []string
+}
+
+func (s CredentialSource) empty() bool {
+	return s.Env == "" && s.File == "" && len(s.Command) == 0
 }
 
 // CredentialInject says how the secret is put into a request; exactly one of

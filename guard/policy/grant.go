@@ -1,0 +1,250 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// below says what is refused of the paths below a forbidden one.
+type below uint8
+
+const (
+	allBelow   below = iota // every path below is refused too
+	writeBelow              // a path below may be read when it is named, never written
+	noneBelow               // only the path itself and what contains it
+)
+
+// forbidden is a path that no grant may open: not it, not what contains it.
+type forbidden struct {
+	path  string // absolute, or below the home directory with "~/"; "~" is home itself
+	below below
+	why   string
+}
+
+// neverGranted is the table of what a grant must not open by accident. What
+// agentguard keeps itself is added by [Load].
+var neverGranted = []forbidden{
+	{"/", noneBelow, "it is the whole machine"},
+	{"~", noneBelow, "it is the home directory with every key and token in it"},
+	{"/root", writeBelow, "it is root's home directory"},
+	{"~/.ssh", writeBelow, "it holds ssh keys"},
+	{"~/.gnupg", writeBelow, "it holds gpg keys"},
+	{"~/.aws", writeBelow, "it holds cloud credentials"},
+	{"~/.config/gcloud", writeBelow, "it holds cloud credentials"},
+	{"~/.azure", writeBelow, "it holds cloud credentials"},
+	{"~/.oci", writeBelow, "it holds cloud credentials"},
+	{"~/.kube", writeBelow, "it holds cluster credentials"},
+	{"~/.docker", writeBelow, "it holds registry credentials and plugins"},
+	{"~/.config/containers", writeBelow, "it holds registry credentials"},
+	{"~/.config/gh", writeBelow, "it holds GitHub tokens"},
+	{"~/.config/op", writeBelow, "it belongs to a password manager"},
+	{"~/.password-store", writeBelow, "it belongs to a password manager"},
+	{"~/.local/share/keyrings", allBelow, "it is the keyring"},
+	{"~/.local/share/kwalletd", allBelow, "it is the keyring"},
+	{"~/Library/Keychains", allBelow, "it is the keychain"},
+	{"~/.mozilla", writeBelow, "it holds the browser's sessions"},
+	{"~/.config/google-chrome", writeBelow, "it holds the browser's sessions"},
+	{"~/.config/chromium", writeBelow, "it holds the browser's sessions"},
+	{"~/.netrc", allBelow, "it holds passwords"},
+	{"~/.git-credentials", allBelow, "it holds passwords"},
+	{"~/.config/git/credentials", allBelow, "it holds passwords"},
+	{"~/.pgpass", allBelow, "it holds passwords"},
+	{"~/.vault-token", allBelow, "it is a token"},
+	{"/etc/shadow", allBelow, "it holds password hashes"},
+	{"/etc/gshadow", allBelow, "it holds password hashes"},
+	{"/etc/sudoers", allBelow, "it says who is root"},
+	{"/etc/ssh", writeBelow, "it holds the machine's keys"},
+	{"/proc", allBelow, "it shows other processes"},
+	{"/sys", allBelow, "it is the kernel's"},
+	{"/dev", allBelow, "it holds devices"},
+	{"/run", writeBelow, "it holds the sockets of services"},
+	{"/run/user", allBelow, "it holds the sockets of the session"},
+	{"/run/secrets", allBelow, "it holds secrets"},
+	{"/run/docker.sock", allBelow, "whoever reaches it is root"},
+	{"/run/containerd", allBelow, "whoever reaches it is root"},
+	{"/run/podman", allBelow, "whoever reaches it starts containers"},
+	{"/run/dbus", allBelow, "it starts services"},
+	{"/var/run/docker.sock", allBelow, "whoever reaches it is root"},
+	{"/var/lib/docker", allBelow, "it holds every container's files"},
+	{"/boot", writeBelow, "the machine starts from it"},
+}
+
+// systemDirs are readable by everybody and must not be written: what lies
+// there runs as somebody else. Paths below are meant too.
+var systemDirs = []string{"/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/libexec", "/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/etc", "/System", "/Library"}
+
+// granter turns what a file says into grants.
+type granter struct {
+	home, root string // home may be empty
+	table      []forbidden
+}
+
+func newGranter(in Input) *granter {
+	g := &granter{home: in.Home, root: in.WorkspaceRoot}
+	for _, f := range neverGranted {
+		if rest, ok := strings.CutPrefix(f.path, "~"); ok {
+			if g.home == "" || f.path == "~" && g.home == "/" {
+				continue // told by the row of "/"
+			}
+			f.path = filepath.Join(g.home, rest)
+		}
+		if f.path == "/root" && within(g.home, f.path) {
+			continue // the row of the home directory says more
+		}
+		g.add(f)
+	}
+	for _, own := range in.Own {
+		g.add(forbidden{own, allBelow, "agentguard keeps its own state there"})
+	}
+	return g
+}
+
+// add puts a row into the table, and again for what links lead to.
+func (g *granter) add(f forbidden) {
+	f.path = filepath.Clean(f.path)
+	g.table = append(g.table, f)
+	if real, _, err := resolve(f.path); err == nil && real != f.path {
+		f.path = real
+		g.table = append(g.table, f)
+	}
+}
+
+// grant makes a grant of a path as written in a policy.
+func (g *granter) grant(w word[string], write bool) (Grant, *Error) {
+	path, err := g.expand(w.v)
+	if err != nil {
+		return Grant{}, w.err(err)
+	}
+	real, missing, err := resolve(path)
+	if err != nil {
+		return Grant{}, w.err(fmt.Errorf("%s cannot be looked at: %w", quote(path), err))
+	}
+	for _, p := range []string{path, real} {
+		if err := g.check(p, write); err != nil {
+			if p != path {
+				err = fmt.Errorf("%s leads to %s: %w", quote(path), quote(p), err)
+			}
+			return Grant{}, w.err(err)
+		}
+	}
+	return Grant{Path: path, Real: real, Missing: missing, Pos: w.pos}, nil
+}
+
+// expand makes a written path absolute.
+func (g *granter) expand(s string) (string, error) {
+	switch {
+	case s == "~" || strings.HasPrefix(s, "~/"):
+		if g.home == "" {
+			return "", errors.New("there is no home directory that ~ could mean")
+		}
+		return filepath.Join(g.home, s[1:]), nil
+	case strings.HasPrefix(s, "~"):
+		return "", errors.New("~name is not expanded: write the path in full")
+	case strings.HasPrefix(s, "$"):
+		return "", errors.New("variables are not expanded: write the path in full, or with ~")
+	case filepath.IsAbs(s):
+		return filepath.Clean(s), nil
+	case g.root == "":
+		return "", errors.New("there is no workspace that a relative path could begin at")
+	}
+	return filepath.Join(g.root, s), nil
+}
+
+// check refuses a path by the table.
+func (g *granter) check(path string, write bool) error {
+	for _, f := range g.table {
+		// Without regard to case, for file systems that have none.
+		p, row := strings.ToLower(path), strings.ToLower(f.path)
+		inside := p != row && within(p, row)
+		switch {
+		case p == row:
+			return fmt.Errorf("%s cannot be granted: %s", quote(path), f.why)
+		case within(row, p):
+			return fmt.Errorf("%s cannot be granted: it contains %s, and %s", quote(path), quote(f.path), f.why)
+		case inside && (f.below == allBelow || f.below == writeBelow && write):
+			return fmt.Errorf("%s cannot be granted: it is in %s, and %s", quote(path), quote(f.path), f.why)
+		}
+	}
+	if !write {
+		return nil
+	}
+	for _, dir := range systemDirs {
+		if within(path, dir) || within(dir, path) {
+			return fmt.Errorf("%s cannot be made writable: what is in %s runs as others", quote(path), dir)
+		}
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		if strings.EqualFold(name, ".git") {
+			return fmt.Errorf("%s cannot be made writable: git would run what is put there", quote(path))
+		}
+	}
+	return nil
+}
+
+// inWorkspace says whether a grant lies in the workspace, as written and as
+// links lead.
+func (g *granter) inWorkspace(gr Grant) bool {
+	if g.root == "" {
+		return false
+	}
+	real, _, err := resolve(g.root)
+	return err == nil && within(gr.Real, real) && (within(gr.Path, g.root) || within(gr.Path, real))
+}
+
+// within says whether path is dir or below it; both are clean and absolute.
+func within(path, dir string) bool {
+	if dir == "/" {
+		return strings.HasPrefix(path, "/")
+	}
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && dir != "" && (rest == "" || rest[0] == '/')
+}
+
+// resolve follows the links in path. Where nothing is at path, it follows
+// those of the part that exists.
+func resolve(path string) (real string, missing bool, err error) {
+	rest := ""
+	for p := path; ; p = filepath.Dir(p) {
+		real, err = filepath.EvalSymlinks(p)
+		switch {
+		case err == nil:
+			return filepath.Join(real, rest), rest != "", nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+			return "", false, bare(err)
+		case p == "/":
+			return "", false, bare(err)
+		}
+		if _, lerr := os.Lstat(p); lerr == nil && errors.Is(err, fs.ErrNotExist) {
+			return "", false, errors.New("a link in it leads nowhere")
+		}
+		rest = filepath.Join(filepath.Base(p), rest)
+	}
+}
+
+// bare takes the path out of an error whose message names it already.
+func bare(err error) error {
+	var perr *fs.PathError
+	if errors.As(err, &perr) {
+		return perr.Err
+	}
+	return err
+}
+
+// cleanRelative says whether s is a relative slash path that stays below where
+// it begins and is not in a git directory.
+func cleanRelative(s string) bool {
+	if s == "." || strings.ContainsAny(s, "\\\x00") || !filepath.IsLocal(s) || filepath.Clean(s) != s {
+		return false
+	}
+	for name := range strings.SplitSeq(s, "/") {
+		if strings.EqualFold(name, ".git") {
+			return false
+		}
+	}
+	return true
+}
