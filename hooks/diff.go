@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// context is how many unchanged lines are shown around a change.
-const context = 3
+// around is how many unchanged lines are shown around a change.
+const around = 3
 
 // maxEdits bounds the search for a smallest difference, which takes time and
 // memory of its square. Beyond it a file is shown as replaced.
@@ -173,7 +173,7 @@ func trace(a, b []string, rounds [][]int) []edit {
 func hunks(b *strings.Builder, list []edit) {
 	oldLine, newLine := 1, 1
 	for i := 0; i < len(list); {
-		if list[i].op == ' ' && !changeWithin(list[i:], context) {
+		if list[i].op == ' ' && !changeWithin(list[i:], around) {
 			i, oldLine, newLine = i+1, oldLine+1, newLine+1
 			continue
 		}
@@ -205,12 +205,12 @@ func changeWithin(list []edit, n int) bool {
 // of the last change that has another within reach.
 func hunkEnd(list []edit, i int) int {
 	last := i
-	for j := i; j < len(list) && j-last <= 2*context; j++ {
+	for j := i; j < len(list) && j-last <= 2*around; j++ {
 		if list[j].op != ' ' {
 			last = j
 		}
 	}
-	return min(last+context+1, len(list))
+	return min(last+around+1, len(list))
 }
 
 func count(list []edit) (old, now int) {
