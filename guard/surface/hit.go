@@ -45,7 +45,7 @@ func (m *Matcher) hit(p name, typ Type) (Hit, bool) {
 	if typ > Gitlink {
 		typ = Other
 	}
-	s := search{m: m, p: p, typ: typ, tree: m.trees.first(p, typ)}
+	s := search{m: m, p: p, typ: typ, tree: m.trees.first(p, typ), git: firstGit(p)}
 	s.look(m.base.lists(p.part(n-1)), n-1)
 	for i := range n {
 		s.look(m.path.lists(p.part(i)), i)
@@ -66,6 +66,7 @@ type search struct {
 	p       name
 	typ     Type
 	tree    int  // the component that is a generated tree, or the length
+	git     int  // the component that is .git, or the length
 	checked bool // whether lowered is known
 	lowered bool
 	best
@@ -75,7 +76,7 @@ func (s *search) look(lists [4][]*rule, at int) {
 	for _, list := range &lists {
 		for _, r := range list {
 			start := at - r.anchor
-			if start < 0 || r.rooted && start > 0 || r.types&(1<<s.typ) == 0 {
+			if start < 0 || r.rooted && start > 0 || r.types&(1<<s.typ) == 0 || !r.inGit && s.git < start {
 				continue
 			}
 			if matchParts(r.parts, s.p, start) {
@@ -83,6 +84,16 @@ func (s *search) look(lists [4][]*rule, at int) {
 			}
 		}
 	}
+}
+
+// firstGit returns the first component of p that is .git, or the length.
+func firstGit(p name) int {
+	for i := range p.len() {
+		if b := p.part(i); len(b) == 4 && string(b) == ".git" {
+			return i
+		}
+	}
+	return p.len()
 }
 
 // offer takes the rule, matched from component start on, if it is stricter.

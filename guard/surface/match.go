@@ -33,13 +33,15 @@ const ProtectID = "protect"
 // Matcher tells surfaces from other paths. It is immutable and safe for use
 // by several goroutines. The zero Matcher freezes everything.
 type Matcher struct {
-	ready     bool
-	base      index // rules of one component, by the last component of a path
-	path      index // rules of several, by one of their components
-	all       *rule // a protect glob that matches every path
-	keepGit   bool  // a protect glob names .git, so nothing is pruned
-	trees     treeSet
-	unprotect []rule
+	ready          bool
+	base           index // rules of one component, by the last component of a path
+	path           index // rules of several, by one of their components
+	all            *rule // a protect glob that matches every path
+	keepGit        bool  // a protect glob names .git, so nothing is pruned
+	trees          treeSet
+	bare           *Entry // for bare repositories under any name; nil without that entry
+	bareProtection Protection
+	unprotect      []rule
 }
 
 // rule is a compiled pattern.
@@ -54,6 +56,7 @@ type rule struct {
 	types      typeSet
 	whole      bool // parts fit a directory below which everything is a hit
 	policy     bool // from Rules.Protect: nothing lowers it
+	inGit      bool // applies below a .git too
 }
 
 // typeSet is the types a rule applies to, a bit each.
@@ -78,6 +81,11 @@ func NewMatcher(entries []Entry, rules Rules) (*Matcher, error) {
 		}
 	}
 	m := &Matcher{ready: true, trees: newTreeSet()}
+	for i := range own {
+		if own[i].ID == bareRepoID {
+			m.bare, m.bareProtection = &own[i], own[i].Protection(rules.Profile)
+		}
+	}
 	if len(rules.Protect) > 0 {
 		e := protectEntry()
 		for _, text := range rules.Protect {
@@ -123,6 +131,10 @@ func (m *Matcher) add(r *rule) {
 	}
 }
 
+// gitEcosystem marks the entries that apply inside a git directory. The others
+// do not: a branch may be called Makefile.
+const gitEcosystem = "git"
+
 // compiler collects rules from entries and globs.
 type compiler struct {
 	profile Profile
@@ -140,10 +152,20 @@ func (c *compiler) addEntry(e *Entry) error {
 		if why != "" {
 			return fmt.Errorf("entry %s: %w", e.ID, &GlobError{p.Glob, why})
 		}
-		r := rule{entry: e, text: e.ID + ": " + p.Glob, protection: e.Protection(c.profile), types: anyType}
+		r := rule{entry: e, text: e.ID + ": " + p.Glob, protection: e.Protection(c.profile)}
 		r.rooted = !p.Anywhere
-		if e.LinksOnly {
+		r.inGit = e.Ecosystem == gitEcosystem
+		switch last := g.parts[len(g.parts)-1]; {
+		case e.LinksOnly:
 			r.types = 1<<Symlink | 1<<Other
+		case g.dirOnly:
+			r.types = carriers | 1<<Dir
+		case last.double:
+			r.types = anyType
+		default:
+			// A directory of that name runs nothing, and names like build,
+			// missing and targets are a matter of course for one.
+			r.types = anyType &^ (1 << Dir)
 		}
 		c.addGlob(r, g)
 	}
@@ -151,7 +173,7 @@ func (c *compiler) addEntry(e *Entry) error {
 }
 
 func (c *compiler) addProtect(e *Entry, text string, g glob) {
-	r := rule{entry: e, text: "protect: " + text, rooted: g.rooted, types: anyType, policy: true}
+	r := rule{entry: e, text: "protect: " + text, rooted: g.rooted, types: anyType, policy: true, inGit: true}
 	if g.dirOnly {
 		r.types = carriers | 1<<Dir
 	}

@@ -1,6 +1,7 @@
 package surface
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,7 +25,9 @@ type Set struct {
 // content is a surface. A member that vanished during the walk is left out.
 func Resolve(t Tree, m *Matcher) (*Set, error) {
 	var s Set
+	var bare bareFinder
 	err := t.Walk(func(e WalkEntry) error {
+		bare.see(e.Path)
 		if e.Type == Dir && m.Prune(e.Path) {
 			return SkipDir
 		}
@@ -35,6 +38,9 @@ func Resolve(t Tree, m *Matcher) (*Set, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for surfaces: %w", err)
+	}
+	if err := s.addBare(t, m, bare.repos()); err != nil {
+		return nil, fmt.Errorf("looking into bare repositories: %w", err)
 	}
 	if err := s.complete(t, m); err != nil {
 		return nil, err
@@ -55,11 +61,9 @@ func (s *Set) complete(t Tree, m *Matcher) error {
 			return fmt.Errorf("looking at surface %q: %w", mem.Path, err)
 		}
 		if e.Type != mem.Type {
-			hit, ok := m.Match(e.Path, e.Type)
-			if !ok {
-				continue
+			if hit, ok := m.Match(e.Path, e.Type); ok {
+				mem.Hit = hit
 			}
-			mem.Hit = hit
 		}
 		mem.WalkEntry = e
 		if e.Type == Dir {
@@ -68,7 +72,9 @@ func (s *Set) complete(t Tree, m *Matcher) error {
 		kept = append(kept, mem)
 	}
 	s.Members = kept
-	slices.SortFunc(s.Members, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(s.Members, func(a, b Member) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Hit.Protection, b.Hit.Protection))
+	})
 	s.Members = slices.CompactFunc(s.Members, func(a, b Member) bool { return a.Path == b.Path })
 	return nil
 }

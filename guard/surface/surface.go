@@ -11,7 +11,8 @@
 //
 // Does not find what is run from a file the catalogue does not name: a script
 // that an untouched hook calls, a module that a test imports, an absolute
-// path in a tool's user configuration. Does not know a tool nobody put in the
+// path in a tool's user configuration. Does not list source and test files,
+// which every build and test run executes. Does not know a tool nobody put in the
 // catalogue. Does not resolve NTFS short names other than git's own, because
 // the file system makes them up. Does not judge hard links: two names of one
 // file are two entries, and whoever protects one must look at
@@ -60,7 +61,10 @@ func (p Profile) String() string {
 	return "strict"
 }
 
-// Pattern is a glob of the catalogue; [ParseGlob] documents the language.
+// Pattern is a glob of the catalogue, in the language of [ParseGlob] except
+// that Anywhere alone decides about the depth. It names files and links; a
+// directory is matched by a glob that ends in a slash, and by one that ends in
+// /** when it is the directory so covered or lies below it.
 type Pattern struct {
 	Glob     string
 	Anywhere bool // matches at every depth, not only from the root of the workspace
@@ -107,7 +111,13 @@ func Catalogue() []Entry {
 	var all []Entry
 	for _, rows := range [][]Entry{
 		ownEntries(),
-		gitEntries(),
+		gitEntries(), vcsEntries(), hookManagerEntries(),
+		nodeEntries(), javascriptEntries(), jsAppEntries(),
+		pythonEntries(), pythonToolEntries(),
+		goEntries(), rustEntries(), jvmEntries(), rubyEntries(), phpEntries(),
+		dotnetEntries(), nativeEntries(), languageEntries(),
+		shellEntries(), editorEntries(), agentEntries(),
+		ciEntries(), containerEntries(),
 	} {
 		all = append(all, rows...)
 	}
@@ -122,4 +132,15 @@ func Lookup(id string) (Entry, bool) {
 		}
 	}
 	return Entry{}, false
+}
+
+func rooted(globs ...string) []Pattern   { return patterns(globs, false) }
+func anywhere(globs ...string) []Pattern { return patterns(globs, true) }
+
+func patterns(globs []string, anywhere bool) []Pattern {
+	list := make([]Pattern, len(globs))
+	for i, g := range globs {
+		list[i] = Pattern{Glob: g, Anywhere: anywhere}
+	}
+	return list
 }

@@ -1,0 +1,177 @@
+package surface
+
+// containerEntries returns the rows of this file. Containers, infrastructure and data tools.
+func containerEntries() []Entry {
+	return []Entry{
+		{
+			ID:        "py-snakefile",
+			Title:     "workflows of data pipelines",
+			Ecosystem: "data",
+			Patterns: anywhere(
+				"Snakefile", "*.smk", "nextflow.config", "main.nf", "dvc.yaml", "MLproject",
+				"airflow/dags/**",
+			),
+			Trigger:  "snakemake, nextflow run, dvc repro, airflow scheduler",
+			Why:      "what counts: whole file; dvc stages.*.cmd; sometimes",
+			Source:   "https://snakemake.readthedocs.io/",
+			Balanced: Review,
+		},
+		{
+			ID:        "dockerfile",
+			Title:     "container builds",
+			Ecosystem: "container",
+			Patterns: anywhere(
+				"Dockerfile", "Dockerfile.*", "*.Dockerfile", "Containerfile", "Containerfile.*",
+				".dockerignore",
+			),
+			Trigger:  "docker build, compose up --build, devcontainer",
+			Why:      "what counts: RUN, FROM, ADD url; # syntax= frontend image; edited in deployment tasks",
+			Source:   "https://docs.docker.com/reference/dockerfile/",
+			Balanced: Review,
+			Keys: []string{
+				"# syntax=", "FROM (new or unpinned)", "RUN curl|sh", "ADD http", "ENTRYPOINT",
+				"--mount=type=secret/ssh", "USER root",
+			},
+		},
+		{
+			ID:        "compose",
+			Title:     "container compositions",
+			Ecosystem: "container",
+			Patterns: anywhere(
+				"docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml",
+				"docker-bake.hcl", "docker-bake.json", "podman-compose*.yml",
+			),
+			Trigger:  "docker compose up; override files are picked up by name",
+			Why:      "what counts: volumes from the host, privileged, command, post_start hooks, env_file; sometimes",
+			Source:   "https://docs.docker.com/reference/compose-file/",
+			Balanced: Review,
+			Keys: []string{
+				"services.*.{volumes,privileged,cap_add,pid,network_mode,devices,security_opt,entrypoint,command,post_start,pre_stop,env_file,build,develop,provider}",
+				"include", "extends", "configs.*.file", "secrets.*", "a new compose.override.yml",
+			},
+		},
+		{
+			ID:        "kubernetes",
+			Title:     "kubernetes manifests",
+			Ecosystem: "infrastructure",
+			Patterns: anywhere(
+				"kustomization.yaml", "kustomization.yml", "Chart.yaml", "values*.yaml",
+				"helmfile.yaml", "helmfile.d/**", "helmfile.yaml.gotmpl", "jsonnetfile.json",
+				"main.jsonnet", ".sops.yaml",
+			),
+			Trigger:  "kubectl apply -k, helm install (hooks), helmfile (hooks, exec), kustomize --enable-exec plugins",
+			Why:      "what counts: hooks.*.command, exec template function, generators; workloads in the cluster; edited in deployment tasks",
+			Source:   "https://helmfile.readthedocs.io/en/latest/#hooks",
+			Strict:   Review,
+			Balanced: Review,
+			Keys: []string{
+				"hooks.*", "{{ exec", "generators", "transformers", "plugins", "helm.sh/hook",
+				"hostPath", "privileged", "serviceAccountName",
+			},
+		},
+		{
+			ID:        "terraform",
+			Title:     "terraform's configuration",
+			Ecosystem: "infrastructure",
+			Patterns: anywhere(
+				"*.tf", "*.tf.json", "*.tofu", "*.tfvars", ".terraformrc", "terraform.rc",
+				".tflint.hcl", ".terraform.lock.hcl", "*.tftest.hcl", "override.tf",
+			),
+			Trigger:  "terraform plan/init (external data, modules, providers), apply (local-exec)",
+			Why:      "what counts: provisioner local-exec, data external, module and provider source, backend; edited in infra tasks",
+			Source:   "https://developer.hashicorp.com/terraform/language/resources/provisioners/local-exec",
+			Strict:   Review,
+			Balanced: Review,
+			Keys: []string{
+				"provisioner \"local-exec\"", "data \"external\"", "module source",
+				"required_providers source", "provider_installation", "credentials_helper",
+				"backend", ".terraform.lock.hcl hashes",
+			},
+		},
+		{
+			ID:        "terragrunt-pulumi-cdk",
+			Title:     "infrastructure tools that run hooks",
+			Ecosystem: "infrastructure",
+			Patterns: anywhere(
+				"terragrunt.hcl", "root.hcl", "Pulumi.yaml", "Pulumi.*.yaml", "cdk.json",
+				"cdktf.json", "serverless.yml", "serverless.ts", "sst.config.ts", "samconfig.toml",
+				"bicepconfig.json", "packer.json", "*.pkr.hcl", ".terraspace/**", "atmos.yaml",
+			),
+			Trigger:  "terragrunt any command (run_cmd, hooks), pulumi/cdk/sls/sst deploy and synth",
+			Why:      "what counts: before_hook, run_cmd, app, plugins, custom scripts; program code; edited in infra tasks",
+			Source:   "https://terragrunt.gruntwork.io/docs/reference/hcl/blocks/",
+			Balanced: Review,
+			Keys: []string{
+				"before_hook", "after_hook", "error_hook", "run_cmd", "extra_arguments", "source",
+				"app", "plugins", "custom.*scripts", "hooks",
+			},
+		},
+		{
+			ID:        "ansible",
+			Title:     "ansible's configuration and plugins",
+			Ecosystem: "infrastructure",
+			Patterns: anywhere(
+				"ansible.cfg", "callback_plugins/**", "action_plugins/**", "filter_plugins/**",
+				"lookup_plugins/**", "connection_plugins/**", "vars_plugins/**", "*.inventory.py",
+				"playbook*.yml", "molecule/**", "requirements.yml", ".ansible-lint",
+			),
+			Trigger:  "ansible any command in the folder (ansible.cfg), playbook run, executable inventories",
+			Why:      "what counts: plugin paths, library modules, inventory scripts, vault_password_file scripts; playbooks edited in infra tasks",
+			Source:   "https://docs.ansible.com/ansible/latest/reference_appendices/config.html",
+			Balanced: Review,
+			Keys: []string{
+				"defaults.{callback_plugins,library,*_plugins,inventory,vault_password_file,roles_path,collections_path,module_utils,executable}",
+				"privilege_escalation.*", "ssh_connection.{ssh_executable,ssh_args,ssh_common_args}",
+				"executable inventory files",
+			},
+		},
+		{
+			ID:        "db-migrations-data",
+			Title:     "configuration of database tools",
+			Ecosystem: "data",
+			Patterns: anywhere(
+				"dbt_project.yml", "profiles.yml", "packages.yml", "flyway.conf", "flyway.toml",
+				"liquibase.properties", ".sqlfluff", "sqitch.conf", "atlas.hcl", ".psqlrc",
+				".sqliterc", ".duckdbrc",
+			),
+			Trigger:  "dbt run (hooks, macros), flyway callbacks, liquibase executeCommand, migration runs; rc files only when HOME",
+			Why:      "what counts: on-run-start/end, macros, callbacks, .sqlfluff library_path (Jinja Python); migrations edited often",
+			Source:   "https://docs.getdbt.com/reference/project-configs/on-run-start-on-run-end",
+			Strict:   Review,
+			Balanced: Review,
+			Keys: []string{
+				"on-run-start", "on-run-end", "pre-hook", "post-hook", "packages", "executeCommand",
+				"templater:jinja.library_path", "external_schema program",
+			},
+		},
+		{
+			ID:        "project-templates",
+			Title:     "project templates",
+			Ecosystem: "template",
+			Patterns: anywhere(
+				"hooks/pre_gen_project.*", "hooks/post_gen_project.*", "hooks/pre_prompt.*",
+				"cookiecutter.json", "copier.yml", "copier.yaml", ".copier-answers.yml",
+				"plopfile.*", ".hygen.js", ".yo-rc.json", "scaffold.config.*", "cargo-generate.toml",
+				"template.toml", ".cruft.json", "boilerplate.yml", "cookieninja.json",
+				"_templates/**/*.t",
+			),
+			Trigger:  "generating from the template; cruft/copier update",
+			Why:      "what counts: hooks, _tasks, _migrations, _jinja_extensions; rhai hooks; an agent rarely has to change it",
+			Source:   "https://copier.readthedocs.io/en/stable/configuring/#unsafe",
+			Balanced: Review,
+			Keys: []string{
+				"_tasks", "_migrations", "_jinja_extensions", "_extensions", "hooks", "_src_path",
+			},
+		},
+		{
+			ID:        "desktop-launchers",
+			Title:     "launchers a double click runs",
+			Ecosystem: "filesystem",
+			Patterns:  anywhere("*.command", "*.desktop", "*.app/**", "*.pkg", "*.msi"),
+			Trigger:   "double click in a file manager",
+			Why:       "what counts: whole file; double-clickable launchers; rare in a repository",
+			Source:    "https://specifications.freedesktop.org/desktop-entry-spec/latest/",
+			Balanced:  Review,
+		},
+	}
+}

@@ -1,0 +1,120 @@
+package surface
+
+// rubyEntries returns the rows of this file. Ruby, bundler and rails.
+func rubyEntries() []Entry {
+	return []Entry{
+		{
+			ID:        "ruby-gemfile",
+			Title:     "bundler's gems",
+			Ecosystem: "ruby",
+			Patterns:  anywhere("Gemfile", "gems.rb", "*.gemspec"),
+			Trigger:   "bundle anything, ruby -rbundler/setup, Ruby LSP on open",
+			Why:       "what counts: whole file is Ruby; edited with dependencies; it is code",
+			Source:    "https://bundler.io/man/gemfile.5.html",
+			Balanced:  Review,
+			Keys: []string{
+				"anything but gem/source/group/ruby/gemspec calls", "path:", "git:", "source",
+				"plugin", "eval_gemfile",
+			},
+		},
+		{
+			ID:        "ruby-rakefile",
+			Title:     "rake's tasks",
+			Ecosystem: "ruby",
+			Patterns:  anywhere("Rakefile", "rakefile", "Rakefile.rb", "*.rake", "rakelib/**"),
+			Trigger:   "rake -T, rake, rails",
+			Why:       "what counts: whole file; sometimes",
+			Source:    "https://ruby.github.io/rake/",
+			Balanced:  Review,
+		},
+		{
+			ID:        "ruby-bundle-config",
+			Title:     "bundler's configuration and plugins",
+			Ecosystem: "ruby",
+			Patterns:  anywhere(".bundle/config", ".bundle/plugin/**"),
+			Trigger:   "any bundle command",
+			Why:       "what counts: BUNDLE_GEMFILE, BUNDLE_PATH, mirrors, plugins; an agent rarely has to change it",
+			Source:    "https://bundler.io/man/bundle-config.1.html",
+			Keys: []string{
+				"BUNDLE_GEMFILE", "BUNDLE_PATH", "BUNDLE_BIN", "BUNDLE_MIRROR__*", "BUNDLE_LOCAL__*",
+				"BUNDLE_BUILD__*",
+			},
+		},
+		{
+			ID:        "ruby-rspec",
+			Title:     "rspec's options",
+			Ecosystem: "ruby",
+			Patterns:  anywhere(".rspec", ".rspec-local"),
+			Trigger:   "rspec",
+			Why:       "what counts: --require; an agent rarely has to change it",
+			Source:    "https://rspec.info/features/3-13/rspec-core/configuration/read-options-from-file/",
+			Balanced:  Review,
+			Keys: []string{
+				"--require", "-r", "-I", "--format",
+			},
+		},
+		{
+			ID:        "ruby-irbrc",
+			Title:     "start files of ruby consoles",
+			Ecosystem: "ruby",
+			Patterns:  anywhere(".irbrc", "irbrc", "_irbrc", ".pryrc"),
+			Trigger:   "irb, rails console, binding.irb",
+			Why:       "what counts: whole file; an agent never has to change it",
+			Source:    "https://docs.ruby-lang.org/en/master/IRB.html",
+		},
+		{
+			ID:        "ruby-rubocop",
+			Title:     "rubocop's configuration",
+			Ecosystem: "ruby",
+			Patterns: anywhere(
+				".rubocop.yml", ".rubocop_todo.yml", ".standard.yml", ".erb_lint.yml",
+				".erb-lint.yml",
+			),
+			Trigger:  "rubocop, editor on open",
+			Why:      "what counts: require/plugins: ./x.rb, inherit_from/gem, ERB in the YAML; sometimes",
+			Source:   "https://docs.rubocop.org/rubocop/extensions.html",
+			Balanced: Review,
+			Keys: []string{
+				"require", "plugins", "inherit_from", "inherit_gem", "any <% %>",
+			},
+		},
+		{
+			ID:        "ruby-misc-dsl",
+			Title:     "ruby that a tool loads as configuration",
+			Ecosystem: "ruby",
+			Patterns: anywhere(
+				"Guardfile", "Capfile", "Vagrantfile", "Dangerfile", "Fastfile", "fastlane/**",
+				"Appfile", "Podfile", "Brewfile", "Berksfile", "Thorfile", "*.thor", "Steepfile",
+				"Appraisals", "config.ru", ".simplecov", ".yardopts", ".solargraph.yml", ".reek.yml",
+				"Puppetfile", "Cheffile",
+			),
+			Trigger:  "the tool of that name (vagrant, pod install, fastlane, danger …)",
+			Why:      "what counts: whole file is Ruby; .yardopts -e/--load, .solargraph.yml plugins; an agent rarely has to change it",
+			Source:   "https://developer.hashicorp.com/vagrant/docs/vagrantfile",
+			Balanced: Review,
+		},
+		{
+			ID:        "ruby-rails-boot",
+			Title:     "what rails loads at start",
+			Ecosystem: "ruby",
+			Patterns: anywhere(
+				"config/boot.rb", "config/application.rb", "config/environments/**",
+				"config/initializers/**", "bin/rails", "bin/setup", "bin/dev", "spec/spec_helper.rb",
+				"spec/rails_helper.rb", "test/test_helper.rb", "config/puma.rb",
+			),
+			Trigger:  "any rails/rspec command, Ruby LSP Rails add-on",
+			Why:      "what counts: whole file; sometimes",
+			Source:   "https://guides.rubyonrails.org/configuring.html",
+			Balanced: Review,
+		},
+		{
+			ID:        "ruby-version",
+			Title:     "the version of ruby",
+			Ecosystem: "ruby",
+			Patterns:  anywhere(".ruby-version", ".ruby-gemset", ".rvmrc", ".versions.conf"),
+			Trigger:   "cd with rvm: .rvmrc is a shell script",
+			Why:       "what counts: .rvmrc whole file; others select a runtime; an agent rarely has to change it",
+			Source:    "https://rvm.io/workflow/rvmrc",
+		},
+	}
+}
