@@ -1,0 +1,404 @@
+//go:build amd64 || arm64
+
+package broker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tests run a small copy of a run: the test binary, started again as
+// process 1 of new namespaces, installs the program on a thread, starts the
+// payload from it and serves the calls.
+
+const (
+	roleEnv  = "BROKER_TEST_ROLE"
+	setupEnv = "BROKER_TEST_SETUP"
+)
+
+func TestMain(m *testing.M) {
+	switch role := os.Getenv(roleEnv); role {
+	case "":
+		os.Exit(m.Run())
+	case "init":
+		os.Exit(initMain())
+	default:
+		os.Exit(payloadMain(role))
+	}
+}
+
+// setup is what a test wants of its run.
+type setup struct {
+	Dir      string
+	Args     []string
+	Role     string // payload role of this binary instead of Args
+	NoBroker bool
+	KillSelf bool // process 1's serving ends while the payload runs
+	Limit    uint64
+}
+
+type outcome struct {
+	Stdout   string
+	Status   int
+	Counts   map[string]uint64
+	Refusals []Refusal
+	FDs      [2]int // open in process 1 before and after
+}
+
+// testRules freezes a few names at any depth, compared without case, and keeps
+// links out of git directories.
+type testRules struct{}
+
+func (testRules) Decide(q *Query) Verdict {
+	path := strings.ToLower(string(q.Path))
+	base := path[strings.LastIndexByte(path, '/')+1:]
+	switch {
+	case base == "frozen.txt", base == "conftest.py":
+		return Verdict{Rule: "name"}
+	case strings.Contains(path+"/", "/.vscode/tasks.json/"):
+		return Verdict{Rule: "tasks"}
+	case strings.Contains(path, "/.git/hooks/") && !strings.HasSuffix(base, ".sample"):
+		return Verdict{Rule: "hooks"}
+	case strings.HasSuffix(path, "/.git/config") && (q.Op == OpLeave || q.Op == OpRemove):
+		return Verdict{Rule: "config"}
+	case strings.Contains(path, "/.git/") && (q.Type == typeLink || q.Op == OpLink):
+		return Verdict{Rule: "links in a git directory", Quiet: true}
+	case q.Links > 1 && q.Type == typeRegular && frozenInode(q):
+		return Verdict{Rule: "inode"}
+	}
+	return Verdict{Allow: true}
+}
+
+func (testRules) Contents(_, to []byte) bool { return !bytes.Contains(to, []byte("/node_modules/")) }
+
+// frozenInode compares with the file that the test's setup linked.
+func frozenInode(q *Query) bool {
+	var st unix.Stat_t
+	return unix.Stat("/tmp/broker-frozen-inode", &st) == nil && st.Ino == q.Ino && uint64(st.Dev) == q.Dev
+}
+
+func initMain() int {
+	var s setup
+	if err := json.Unmarshal([]byte(os.Getenv(setupEnv)), &s); err != nil {
+		return fail(err)
+	}
+	runtime.GOMAXPROCS(8)
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fail(fmt.Errorf("making mounts private: %w", err))
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fail(fmt.Errorf("mounting proc: %w", err))
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fail(err)
+	}
+	if s.Limit > 0 {
+		lim := unix.Rlimit{Cur: s.Limit, Max: s.Limit}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+			return fail(err)
+		}
+	}
+	o, err := runInit(s)
+	if err != nil {
+		return fail(err)
+	}
+	out := os.NewFile(3, "outcome")
+	if err := json.NewEncoder(out).Encode(o); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, "init:", err)
+	return 99
+}
+
+// restrict is what every thread that stands for the command gets.
+func restrict() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := setCapabilities(0, 0); err != nil {
+		return err
+	}
+	return landlock()
+}
+
+// landlock forbids executing and reading nothing, and writing outside the
+// test's directory, /dev, /proc and /tmp.
+func landlock() error {
+	attr := struct{ fs uint64 }{1<<1 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<11 | 1<<12 | 1<<13 | 1<<14}
+	fd, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), 8, 0)
+	if e != 0 {
+		return nil // kernels without Landlock are tested too
+	}
+	defer unix.Close(int(fd))
+	for _, dir := range []string{"/tmp", "/dev", "/proc", os.Getenv("BROKER_TEST_WRITE")} {
+		d, err := unix.Open(dir, openPath, 0)
+		if err != nil {
+			return err
+		}
+		rule := struct {
+			access uint64
+			fd     int32
+			_      int32
+		}{access: attr.fs, fd: int32(d)}
+		_, _, e := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, 1, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+		unix.Close(d)
+		if e != 0 {
+			return e
+		}
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+func openFDs() int {
+	ents, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return -1
+	}
+	return len(ents)
+}
+
+func runInit(s setup) (*outcome, error) {
+	o := &outcome{Counts: map[string]uint64{}}
+	listeners, ready := make(chan int, 1), make(chan struct{})
+	type ended struct {
+		state *os.ProcessState
+		err   error
+	}
+	done := make(chan ended, 1)
+	go func() {
+		runtime.LockOSThread()
+		state, err := runCommand(s, listeners, ready)
+		done <- ended{state, err}
+	}()
+	var counts Counters
+	var mu sync.Mutex
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	served := make(chan error, 1)
+	if s.NoBroker {
+		close(ready)
+		served <- nil
+	} else {
+		l := <-listeners
+		if l < 0 {
+			e := <-done
+			return nil, e.err
+		}
+		o.FDs[0] = openFDs()
+		go func() {
+			runtime.LockOSThread()
+			if err := Available(); err != nil {
+				served <- err
+				return
+			}
+			served <- Serve(ctx, Config{Listener: l, Rules: testRules{}, Restrict: restrict, Counters: &counts,
+				Report: func(r Refusal) { mu.Lock(); o.Refusals = append(o.Refusals, r); mu.Unlock() }}, ready)
+		}()
+	}
+	if s.KillSelf {
+		<-ready
+		time.AfterFunc(300*time.Millisecond, cancel)
+	}
+	select {
+	case err := <-served:
+		if err != nil {
+			return nil, err
+		}
+		served <- nil
+	case <-ready:
+	}
+	e := <-done
+	cancel()
+	if err := <-served; err != nil {
+		return nil, err
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	o.Status = e.state.ExitCode()
+	o.FDs[1] = openFDs()
+	for k, v := range map[string]uint64{"calls": counts.Calls.Load(), "answered": counts.Answered.Load(), "refused": counts.Refused.Load(),
+		"continued": counts.Continued.Load(), "umask": counts.Umask.Load(), "helpers": counts.Helpers.Load(), "gone": counts.Gone.Load(),
+		"slow": counts.Slow.Load(), "dropped": counts.Dropped.Load()} {
+		o.Counts[k] = v
+	}
+	return o, nil
+}
+
+// runCommand is thread T.
+func runCommand(s setup, listeners chan<- int, ready <-chan struct{}) (*os.ProcessState, error) {
+	if err := restrict(); err != nil {
+		listeners <- -1
+		return nil, fmt.Errorf("restricting T: %w", err)
+	}
+	if !s.NoBroker {
+		l, err := Install()
+		listeners <- l
+		if err != nil {
+			return nil, err
+		}
+	}
+	<-ready
+	env := append(os.Environ(), roleEnv+"="+s.Role)
+	args := s.Args
+	if s.Role != "" {
+		args = append([]string{os.Getenv("BROKER_TEST_EXE")}, args...)
+	}
+	p, err := os.StartProcess(args[0], args, &os.ProcAttr{Dir: s.Dir, Env: env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
+	if err != nil {
+		return nil, err
+	}
+	return p.Wait()
+}
+
+// world is a directory and an identity for runs.
+type world struct {
+	dir, exe string
+	uid      int
+}
+
+var buildOnce struct {
+	sync.Mutex
+	exe string
+}
+
+// newWorld makes a directory that uid may write, and a copy of the test binary
+// that uid may execute.
+func newWorld(t testing.TB, uid int) *world {
+	t.Helper()
+	needUserNamespaces(t)
+	if uid != os.Getuid() && os.Getuid() != 0 {
+		t.Skip("only root can test another user")
+	}
+	dir, err := os.MkdirTemp("", "broker-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	exe := filepath.Join(dir, "exe")
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws := filepath.Join(dir, "ws")
+	for _, err := range []error{os.WriteFile(exe, self, 0o755), os.Chmod(dir, 0o755), os.Mkdir(ws, 0o755), os.Chown(ws, uid, uid)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &world{ws, exe, uid}
+}
+
+func needUserNamespaces(t testing.TB) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID}
+	err := cmd.Run()
+	if err == nil {
+		return
+	}
+	if strings.Contains(os.Getenv("AGENTGUARD_REQUIRE"), "userns") {
+		t.Fatalf("user namespaces: %v", err)
+	}
+	t.Skipf("no user namespaces: %v", err)
+}
+
+// run starts a run and waits for it.
+func (w *world) run(t testing.TB, s setup) *outcome {
+	t.Helper()
+	o, err := w.try(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Counts["continued"] != 0 {
+		t.Errorf("%d brokered calls were left to the caller, want 0", o.Counts["continued"])
+	}
+	return o
+}
+
+func (w *world) try(s setup) (*outcome, error) {
+	if s.Dir == "" {
+		s.Dir = w.dir
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	r, pipe, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.exe)
+	cmd.ExtraFiles = []*os.File{pipe}
+	cmd.Env = append(os.Environ(), roleEnv+"=init", setupEnv+"="+string(text), "BROKER_TEST_EXE="+w.exe, "BROKER_TEST_WRITE="+filepath.Dir(w.dir))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	inside := w.uid
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:                 unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC,
+		UidMappings:                []syscall.SysProcIDMap{{ContainerID: inside, HostID: w.uid, Size: 1}},
+		GidMappings:                []syscall.SysProcIDMap{{ContainerID: inside, HostID: w.uid, Size: 1}},
+		GidMappingsEnableSetgroups: false,
+		Credential:                 &syscall.Credential{Uid: uint32(inside), Gid: uint32(inside), NoSetGroups: true},
+		AmbientCaps:                []uintptr{unix.CAP_SYS_PTRACE, unix.CAP_SYS_ADMIN},
+		Pdeathsig:                  syscall.SIGKILL,
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err = cmd.Start()
+	pipe.Close()
+	if err != nil {
+		return nil, err
+	}
+	var o outcome
+	decodeErr := json.NewDecoder(r).Decode(&o)
+	if err := cmd.Wait(); err != nil {
+		return nil, fmt.Errorf("run: %w\n%s\n%s", err, stderr.String(), stdout.String())
+	}
+	o.Stdout = stdout.String() + stderr.String()
+	return &o, errors.Join(decodeErr)
+}
+
+// sh runs a shell script.
+func (w *world) sh(t testing.TB, script string) *outcome {
+	t.Helper()
+	return w.run(t, setup{Args: []string{"/bin/sh", "-c", script}})
+}
+
+// users are the identities that every case is tried with.
+func users(t *testing.T, f func(t *testing.T, w *world)) {
+	for _, uid := range []int{0, 65534} {
+		if uid == 0 && os.Getuid() != 0 {
+			uid = os.Getuid()
+		}
+		t.Run(fmt.Sprintf("uid%d", uid), func(t *testing.T) { f(t, newWorld(t, uid)) })
+	}
+}

@@ -1,0 +1,212 @@
+//go:build amd64 || arm64
+
+package broker
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// helperCall is a call that may wait for as long as it likes.
+type helperCall struct {
+	nr      uintptr // openat or truncate, of the object's path in /proc/self/fd
+	arg     uintptr // flags or length
+	fd      bool    // the result is a descriptor to hand over
+	cloexec uint32
+}
+
+// helper is what the forked process works on. It lives in the parent's heap;
+// the child has a copy.
+type helper struct {
+	call     helperCall
+	listener int
+	lo, hi   int // the two descriptors to keep, in order
+	path     [64]byte
+	resp     response
+	give     handover
+}
+
+// hand has a call performed by a process of its own, which answers the caller
+// itself and can be killed. It keeps nothing of the request.
+func (p *worker) hand(r *request, obj int, c helperCall) {
+	h := &helper{call: c, listener: p.s.listener, lo: min(obj, p.s.listener), hi: max(obj, p.s.listener)}
+	number(h.path[:], "/proc/self/fd/", obj)
+	h.resp.id = r.n.id
+	h.give = handover{id: r.n.id, flags: addfdSend, newFDFlags: c.cloexec}
+	var all, old unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^uint64(0)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
+		p.done(r, unix.ENFILE)
+		return
+	}
+	p.s.blocked.mu.Lock()
+	pid, e := forkHelper(h)
+	if e == 0 {
+		p.s.blocked.open = append(p.s.blocked.open, blockedOpen{pid: pid, id: r.n.id, tid: r.n.pid})
+	}
+	p.s.blocked.mu.Unlock()
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) // the same call worked above
+	if e != 0 {
+		p.done(r, unix.ENFILE)
+		return
+	}
+	p.s.count.Helpers.Add(1)
+	p.s.blocked.poke()
+}
+
+// forkHelper forks the helper. The child has one thread and a copy of the
+// memory, in which Go's runtime cannot run: raw system calls only. Its exit
+// sends no signal, so that a loop reaping children does not see it.
+//
+//go:norace
+//go:noinline
+//go:nosplit
+func forkHelper(h *helper) (int, syscall.Errno) {
+	pid, _, e := syscall.RawSyscall6(unix.SYS_CLONE, 0, 0, 0, 0, 0, 0)
+	if e != 0 || pid != 0 {
+		return int(pid), e
+	}
+	syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
+	if h.lo > 0 {
+		syscall.RawSyscall6(unix.SYS_CLOSE_RANGE, 0, uintptr(h.lo-1), 0, 0, 0, 0)
+	}
+	if h.hi > h.lo+1 {
+		syscall.RawSyscall6(unix.SYS_CLOSE_RANGE, uintptr(h.lo+1), uintptr(h.hi-1), 0, 0, 0, 0)
+	}
+	syscall.RawSyscall6(unix.SYS_CLOSE_RANGE, uintptr(h.hi+1), uintptr(^uint32(0)), 0, 0, 0, 0)
+	var val uintptr
+	if h.call.fd {
+		val, _, e = syscall.RawSyscall6(h.call.nr, ^uintptr(99), uintptr(unsafe.Pointer(&h.path)), h.call.arg, 0, 0, 0)
+		if e == 0 {
+			h.give.src = uint32(val)
+			_, _, e = syscall.RawSyscall6(unix.SYS_IOCTL, uintptr(h.listener), ioctlAddFD, uintptr(unsafe.Pointer(&h.give)), 0, 0, 0)
+			if e == 0 {
+				syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)
+			}
+		}
+	} else {
+		_, _, e = syscall.RawSyscall6(h.call.nr, uintptr(unsafe.Pointer(&h.path)), h.call.arg, 0, 0, 0, 0)
+	}
+	h.resp.err = -int32(e)
+	syscall.RawSyscall6(unix.SYS_IOCTL, uintptr(h.listener), ioctlSend, uintptr(unsafe.Pointer(&h.resp)), 0, 0, 0)
+	for {
+		syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)
+	}
+}
+
+// blockedOpens are the helpers that have not ended.
+type blockedOpens struct {
+	mu      sync.Mutex // guards what follows
+	open    []blockedOpen
+	stopped bool
+	wake    chan struct{}
+}
+
+type blockedOpen struct {
+	pid int
+	id  uint64
+	tid uint32
+}
+
+func (b *blockedOpens) has(pid int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, o := range b.open {
+		if o.pid == pid {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *blockedOpens) poke() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *blockedOpens) stop() {
+	b.mu.Lock()
+	b.stopped = true
+	b.mu.Unlock()
+	b.poke()
+}
+
+// blockedTick is how late a signal reaches a caller whose open waits in a
+// helper. The open itself is not late: the helper answers.
+const blockedTick = 10 * time.Millisecond
+
+// watchBlocked looks after helpers: it reaps them, and kills those whose
+// caller is gone or has a signal to handle.
+func (s *server) watchBlocked() {
+	b := &s.blocked
+	tick := time.NewTicker(blockedTick)
+	defer tick.Stop()
+	for {
+		b.mu.Lock()
+		if b.stopped {
+			for _, o := range b.open {
+				s.abandon(o, unix.EINTR)
+			}
+			b.open = nil
+			b.mu.Unlock()
+			return
+		}
+		kept := b.open[:0]
+		for _, o := range b.open {
+			if !s.settled(o) {
+				kept = append(kept, o)
+			}
+		}
+		b.open = kept
+		none := len(kept) == 0
+		b.mu.Unlock()
+		if none {
+			<-b.wake
+			continue
+		}
+		<-tick.C
+	}
+}
+
+// settled reports whether a helper has ended or was made to.
+func (s *server) settled(o blockedOpen) bool {
+	if pid, err := unix.Wait4(o.pid, nil, unix.WNOHANG|unix.WALL, nil); err != nil || pid == o.pid {
+		// A helper that was killed has not answered; if it has, this is nothing.
+		answer(s.listener, &response{id: o.id, err: -int32(unix.EINTR)})
+		return true
+	}
+	if !valid(s.listener, o.id) {
+		s.abandon(o, unix.EINTR)
+		return true
+	}
+	if pendingSignal(o.tid) {
+		s.abandon(o, errRestart)
+		return true
+	}
+	return false
+}
+
+// abandon kills a helper and answers in its place.
+func (s *server) abandon(o blockedOpen, e syscall.Errno) {
+	_ = unix.Kill(o.pid, unix.SIGKILL) // not reaped yet, so the number is its own
+	_, _ = unix.Wait4(o.pid, nil, unix.WALL, nil)
+	answer(s.listener, &response{id: o.id, err: -int32(e)})
+}
+
+// pendingSignal says whether a thread has a signal to take.
+func pendingSignal(tid uint32) bool {
+	status := readSmall(fmt.Sprintf("/proc/%d/status", tid))
+	own, _ := statusField(status, "SigPnd:", 16)
+	shared, _ := statusField(status, "ShdPnd:", 16)
+	blocked, ok := statusField(status, "SigBlk:", 16)
+	return ok && (own|shared)&^blocked != 0
+}

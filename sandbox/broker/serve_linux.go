@@ -1,0 +1,363 @@
+//go:build amd64 || arm64
+
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	requests          = 64  // calls in flight; further callers wait in the kernel
+	maxNumber         = 512 // highest system call number in the table, rounded up
+	defaultEntries    = 200_000
+	defaultPerformers = 4
+	refusalsKept      = 1024
+)
+
+type server struct {
+	cfg      Config
+	count    *Counters
+	listener int
+	wake     int // eventfd: asks, an idle request after none was, or the end
+	rows     [maxNumber]*call
+	read     reader
+	sticky   sticky
+	uid      uint32
+	selfFD   int // /proc/self/fd
+	selfTask int // /proc/self/task
+	blocked  blockedOpens
+	refusals chan Refusal
+	asks     chan *ask
+
+	// names is held for reading while a call is resolved, decided and
+	// performed, and for writing by renames: between judging a name and using
+	// it, no directory of the run changes its own.
+	names sync.RWMutex
+
+	mu      sync.Mutex // guards what follows
+	free    []*request
+	idle    []*performer
+	queue   []*request
+	starved bool // the reading thread waits for a free request
+	stopped bool
+}
+
+func serve(ctx context.Context, cfg Config, ready chan<- struct{}) error {
+	runtime.LockOSThread() // never undone: this thread's capabilities are its own
+	defer closeFD(cfg.Listener)
+	s, err := newServer(cfg)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := keepOnlyPtrace(); err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer s.stop()
+	if err := s.startPerformers(&wg); err != nil {
+		return err
+	}
+	wg.Go(s.watchBlocked)
+	reported := make(chan struct{})
+	go func() {
+		defer close(reported)
+		for r := range s.refusals {
+			cfg.Report(r)
+		}
+	}()
+	defer func() { close(s.refusals); <-reported }()
+	stopWatching := context.AfterFunc(ctx, func() { s.mu.Lock(); s.stopped = true; s.mu.Unlock(); s.poke() })
+	defer stopWatching()
+	if ready != nil {
+		close(ready)
+	}
+	defer s.drain(&wg)
+	return s.receive()
+}
+
+func newServer(cfg Config) (*server, error) {
+	if cfg.Rules == nil || cfg.Restrict == nil {
+		return nil, errors.New("a broker needs rules and a way to restrict its threads")
+	}
+	if cfg.Report == nil {
+		cfg.Report = func(Refusal) {}
+	}
+	if cfg.Counters == nil {
+		cfg.Counters = new(Counters)
+	}
+	if cfg.Entries == 0 {
+		cfg.Entries = defaultEntries
+	}
+	if cfg.Performers == 0 {
+		cfg.Performers = defaultPerformers
+	}
+	s := &server{cfg: cfg, count: cfg.Counters, listener: cfg.Listener, wake: -1, selfFD: -1, selfTask: -1,
+		uid: uint32(os.Geteuid()), refusals: make(chan Refusal, refusalsKept), asks: make(chan *ask, requests)}
+	s.blocked.wake = make(chan struct{}, 1)
+	s.read.listener, s.read.umaskGen = cfg.Listener, 1
+	for i := range s.read.procs {
+		s.read.procs[i].dir = -1
+	}
+	for i := range calls {
+		if nr := calls[i].number(runtime.GOARCH); nr >= 0 && calls[i].kind != kindAbsent {
+			s.rows[nr] = &calls[i]
+		}
+	}
+	for range requests {
+		r := &request{}
+		r.base = [2]int{unix.AT_FDCWD, unix.AT_FDCWD}
+		s.free = append(s.free, r)
+	}
+	return s, s.openOwn()
+}
+
+// openOwn opens what the broker uses of itself, before its threads are
+// restricted.
+func (s *server) openOwn() error {
+	var e syscall.Errno
+	if s.wake, _ = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); s.wake < 0 {
+		return errors.New("making an eventfd")
+	}
+	if s.selfFD, e = openat(unix.AT_FDCWD, nameSelfFD, openPath, 0); e != 0 {
+		return fmt.Errorf("opening /proc/self/fd: %w", e)
+	}
+	if s.selfTask, e = openat(unix.AT_FDCWD, procTaskName, openPath, 0); e != 0 {
+		return fmt.Errorf("opening /proc/self/task: %w", e)
+	}
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	mask, ok := statusField(text, "Umask:", 8)
+	if !ok {
+		return errors.New("no umask in /proc/self/status")
+	}
+	s.read.umask0 = uint32(mask)
+	s.sticky = sticky{setting("protected_symlinks"), setting("protected_fifos"), setting("protected_regular")}
+	// Wake-ups on the caller's processor are faster; before Linux 6.6 there are none.
+	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlSetFlags, syncWake)
+	return nil
+}
+
+// setting reads one of the kernel's protections; what cannot be read counts
+// as set.
+func setting(name string) int {
+	text, err := os.ReadFile("/proc/sys/fs/" + name)
+	if err != nil {
+		return 2
+	}
+	switch strings.TrimSpace(string(text)) {
+	case "0":
+		return 0
+	case "1":
+		return 1
+	}
+	return 2
+}
+
+func (s *server) close() {
+	closeFD(s.wake)
+	closeFD(s.selfFD)
+	closeFD(s.selfTask)
+	for i := range s.read.procs {
+		closeFD(s.read.procs[i].dir)
+	}
+}
+
+// poke makes the reading thread look around.
+func (s *server) poke() {
+	one := [8]byte{1}
+	_, _ = unix.Write(s.wake, one[:]) // EAGAIN: it is awake already
+}
+
+// receive is the reading thread's loop.
+func (s *server) receive() error {
+	for {
+		s.mu.Lock()
+		if s.stopped {
+			s.mu.Unlock()
+			return nil
+		}
+		var r *request
+		if n := len(s.free); n > 0 {
+			r, s.free = s.free[n-1], s.free[:n-1]
+		}
+		s.starved = r == nil
+		s.mu.Unlock()
+		over, err := s.receiveOne(r)
+		if err != nil || over {
+			return err
+		}
+	}
+}
+
+// receiveOne waits for one call or one ask. Without a free request it waits
+// for asks alone.
+func (s *server) receiveOne(r *request) (over bool, err error) {
+	fds := [2]unix.PollFd{{Fd: int32(s.wake), Events: unix.POLLIN}, {Fd: int32(s.listener), Events: unix.POLLIN}}
+	watch := fds[:1]
+	if r != nil {
+		watch = fds[:]
+	}
+	_, _, e := unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&watch[0])), uintptr(len(watch)), 0, 0, 0, 0)
+	if e != 0 && e != unix.EINTR {
+		s.putBack(r)
+		return false, fmt.Errorf("waiting for calls: %w", e)
+	}
+	if e == 0 && fds[0].Revents != 0 {
+		var b [8]byte
+		_, _ = unix.Read(s.wake, b[:]) // only to empty it
+		s.answerAsks()
+	}
+	if e == 0 && r != nil && fds[1].Revents&unix.POLLIN != 0 {
+		s.take(r)
+		return false, nil
+	}
+	s.putBack(r)
+	return r != nil && e == 0 && fds[1].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0, nil
+}
+
+// take receives one call into r, reads its arguments and passes it on.
+func (s *server) take(r *request) {
+	r.n = notification{}
+	if e := ioctl(s.listener, ioctlRecv, unsafe.Pointer(&r.n)); e != 0 {
+		s.putBack(r) // ENOENT: the caller died; EINTR: try again
+		return
+	}
+	s.count.Calls.Add(1)
+	r.row, r.fail = nil, 0
+	if r.n.nr >= 0 && r.n.nr < maxNumber {
+		r.row = s.rows[r.n.nr]
+	}
+	switch {
+	case r.row == nil || r.n.pid == 0: // not ours, or from outside the run
+		s.send(r, 0, unix.EPERM)
+		s.putBack(r)
+		return
+	case r.row.kind == kindUmask:
+		s.count.Umask.Add(1)
+		s.read.umaskGen++
+		answer(s.listener, &response{id: r.n.id, flags: answerContinue})
+		s.putBack(r)
+		return
+	}
+	r.fail = s.read.read(r)
+	if !valid(s.listener, r.n.id) {
+		s.count.Gone.Add(1)
+		s.putBack(r)
+		return
+	}
+	if r.fail != 0 {
+		s.send(r, 0, r.fail)
+		s.putBack(r)
+		return
+	}
+	s.dispatch(r)
+}
+
+func (s *server) putBack(r *request) {
+	if r == nil {
+		return
+	}
+	r.release()
+	s.mu.Lock()
+	s.free = append(s.free, r)
+	starved := s.starved
+	s.starved = false
+	s.mu.Unlock()
+	if starved {
+		s.poke()
+	}
+}
+
+// dispatch gives a call to the performing thread that was used last.
+func (s *server) dispatch(r *request) {
+	s.mu.Lock()
+	n := len(s.idle)
+	if n == 0 {
+		s.queue = append(s.queue, r)
+		s.mu.Unlock()
+		return
+	}
+	p := s.idle[n-1]
+	s.idle = s.idle[:n-1]
+	s.mu.Unlock()
+	p.give(r)
+}
+
+// send answers a call with a value or an error.
+func (s *server) send(r *request, val int64, e syscall.Errno) {
+	resp := response{id: r.n.id, val: val, err: -int32(e)}
+	if e != 0 {
+		resp.val = 0
+	}
+	if !answer(s.listener, &resp) {
+		s.count.Gone.Add(1)
+		return
+	}
+	s.count.Answered.Add(1)
+}
+
+// drain lets the performing threads finish what they hold. They may need the
+// reading thread for it, so it goes on answering asks.
+func (s *server) drain(wg *sync.WaitGroup) {
+	s.stop()
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	for {
+		select {
+		case a := <-s.asks:
+			a.fd, a.e = s.read.answer(a)
+			close(a.done)
+		case <-done:
+			return
+		}
+	}
+}
+
+// stop tells every performing thread to end after its call.
+func (s *server) stop() {
+	s.mu.Lock()
+	s.stopped = true
+	idle := s.idle
+	s.idle = nil
+	s.mu.Unlock()
+	for _, p := range idle {
+		p.give(nil)
+	}
+	s.blocked.stop()
+}
+
+// performer is one performing thread's mailbox.
+type performer struct {
+	word uint32 // 1: next is set
+	next *request
+}
+
+func (p *performer) give(r *request) {
+	p.next = r
+	atomic.StoreUint32(&p.word, 1)
+	futexWake(&p.word)
+}
+
+// wait returns the next call, or nil when there will be none.
+func (p *performer) wait() *request {
+	for atomic.LoadUint32(&p.word) == 0 {
+		futexWait(&p.word, 0)
+	}
+	atomic.StoreUint32(&p.word, 0)
+	return p.next
+}
