@@ -97,14 +97,15 @@ type guard struct {
 
 // objection says why an address is not to be dialled.
 type objection struct {
-	addr netip.Addr
+	addr netip.Addr // the address objected to, or an IPv4 address in it
 	code Code
 	what string // what the address is
 	open bool   // a policy line could open it
 }
 
 // judge returns nil for an address that may be dialled. Every IPv4 address
-// that a may lead to counts like a itself.
+// that a may lead to counts like a itself; an objection that no policy can
+// lift comes before one that a policy can.
 func (g *guard) judge(a netip.Addr) *objection {
 	a = canonicalAddr(a)
 	if !a.IsValid() {
@@ -116,14 +117,17 @@ func (g *guard) judge(a netip.Addr) *objection {
 			return &objection{a, CodeMetadata, "a cloud metadata service", false}
 		}
 	}
+	var worst *objection
 	for _, x := range all {
 		what, open := g.class(x)
 		if what == "" || open && g.opened(x) {
 			continue
 		}
-		return &objection{a, CodeAddress, what, open}
+		if worst == nil || worst.open && !open {
+			worst = &objection{x, CodeAddress, what, open}
+		}
 	}
-	return nil
+	return worst
 }
 
 // class says what a special-purpose address is, "" for a public one.
