@@ -25,6 +25,7 @@ type Env struct {
 
 	HTTP  string `json:"http"`  // host:port on loopback
 	HTTPS string `json:"https"` // host:port on loopback
+	Cert  string `json:"cert"`  // its certificate, PEM
 	DNS   string `json:"dns"`   // host:port on loopback, UDP
 	Proxy string `json:"proxy"` // outside: the planted proxy that refuses nothing; inside: empty, the run's own is taken from its environment
 

@@ -40,6 +40,7 @@ const (
 	NoAnswer  State = ""
 	Succeeded State = "succeeded"
 	Denied    State = "denied" // an errno or a proxy's answer that refuses
+	Absent    State = "absent" // this machine has nothing of the kind to try
 	Broken    State = "broken" // failed for another reason, which proves nothing
 )
 
@@ -57,8 +58,9 @@ type Verdict uint8
 // The verdicts. The zero value is no proof.
 const (
 	NotProven Verdict = iota
-	Proven            // succeeded outside and refused inside; for a control, succeeded inside
-	Leaked            // an attack succeeded inside, or a control was refused
+	Proven            // an attack succeeded outside and was refused inside; a control succeeded inside
+	Failed            // an attack succeeded inside, or a control did not work
+	NotHere           // the machine has nothing of the kind, outside or inside: says nothing, counts for nothing
 )
 
 // Result is one attempt, judged.
