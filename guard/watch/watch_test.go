@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,6 +43,7 @@ type run struct {
 	root   string
 	events chan event.Event
 	told   []event.Event // taken from events so far
+	loose  []event.Event // of those, what nothing has waited for
 	stop   func()
 }
 
@@ -108,8 +110,8 @@ func (r *run) start(w *Watcher) {
 	r.t.Cleanup(r.stop)
 }
 
-// wait returns the first event, from the last one waited for on, that is a
-// change of path in one of these ways.
+// wait returns the first event, of those not waited for yet, that is a change
+// of path in one of these ways.
 func (r *run) wait(path string, ways ...string) event.Event {
 	r.t.Helper()
 	return r.until(path+" "+strings.Join(ways, "|"), func(e event.Event) bool {
@@ -127,6 +129,12 @@ func (r *run) wait(path string, ways ...string) event.Event {
 
 func (r *run) until(what string, ok func(event.Event) bool) event.Event {
 	r.t.Helper()
+	for i, e := range r.loose {
+		if ok(e) {
+			r.loose = slices.Delete(r.loose, i, i+1)
+			return e
+		}
+	}
 	timeout := time.After(deadline)
 	for {
 		select {
@@ -138,6 +146,7 @@ func (r *run) until(what string, ok func(event.Event) bool) event.Event {
 			if ok(e) {
 				return e
 			}
+			r.loose = append(r.loose, e)
 		case <-timeout:
 			r.t.Fatalf("never told: %s\ntold: %s", what, list(r.told))
 		}
