@@ -125,7 +125,7 @@ func (m *merger) noteGrant(o origin, g Grant) {
 	if g.Missing {
 		m.note(o.pos, o.key, "nothing is at %s, so this grants nothing", quote(g.Path))
 	}
-	for _, f := range m.g.table {
+	for _, f := range m.g.rows() {
 		if f.below == writeBelow && (within(g.Path, f.path) || within(g.Real, f.path)) {
 			m.note(o.pos, o.key, "%s is in %s: %s", quote(g.Path), quote(f.path), f.why)
 			break

@@ -62,7 +62,6 @@ var neverGranted = []forbidden{
 	{"/proc", allBelow, "it shows other processes"},
 	{"/sys", allBelow, "it is the kernel's"},
 	{"/dev", allBelow, "it holds devices"},
-	{"/run", writeBelow, "it holds the sockets of services"},
 	{"/run/user", allBelow, "it holds the sockets of the session"},
 	{"/run/secrets", allBelow, "it holds secrets"},
 	{"/run/docker.sock", allBelow, "whoever reaches it is root"},
@@ -71,6 +70,7 @@ var neverGranted = []forbidden{
 	{"/run/dbus", allBelow, "it starts services"},
 	{"/var/run/docker.sock", allBelow, "whoever reaches it is root"},
 	{"/var/lib/docker", allBelow, "it holds every container's files"},
+	{"/run", writeBelow, "it holds the sockets of services"},
 	{"/boot", writeBelow, "the machine starts from it"},
 }
 
@@ -80,12 +80,20 @@ var systemDirs = []string{"/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/s
 
 // granter turns what a file says into grants.
 type granter struct {
-	home, root string // home may be empty
-	table      []forbidden
+	home, root string // either may be empty
+	own        []string
+	table      []forbidden // made at the first grant: it costs some hundred system calls
 }
 
 func newGranter(in Input) *granter {
-	g := &granter{home: in.Home, root: in.WorkspaceRoot}
+	return &granter{home: in.Home, root: in.WorkspaceRoot, own: in.Own}
+}
+
+// rows returns the table for this user, with what links lead to.
+func (g *granter) rows() []forbidden {
+	if g.table != nil {
+		return g.table
+	}
 	for _, f := range neverGranted {
 		if rest, ok := strings.CutPrefix(f.path, "~"); ok {
 			if g.home == "" || f.path == "~" && g.home == "/" {
@@ -93,15 +101,15 @@ func newGranter(in Input) *granter {
 			}
 			f.path = filepath.Join(g.home, rest)
 		}
-		if f.path == "/root" && within(g.home, f.path) {
+		if f.path == "/root" && g.home != "" && within(g.home, f.path) {
 			continue // the row of the home directory says more
 		}
 		g.add(f)
 	}
-	for _, own := range in.Own {
+	for _, own := range g.own {
 		g.add(forbidden{own, allBelow, "agentguard keeps its own state there"})
 	}
-	return g
+	return g.table
 }
 
 // add puts a row into the table, and again for what links lead to.
@@ -157,7 +165,7 @@ func (g *granter) expand(s string) (string, error) {
 
 // check refuses a path by the table.
 func (g *granter) check(path string, write bool) error {
-	for _, f := range g.table {
+	for _, f := range g.rows() {
 		// Without regard to case, for file systems that have none.
 		p, row := strings.ToLower(path), strings.ToLower(f.path)
 		inside := p != row && within(p, row)

@@ -54,9 +54,6 @@ func (p HostPattern) covers(q HostPattern) bool {
 	return q.name != "" && !(p.sub && q.addr.IsValid()) && p.Match(q.name)
 }
 
-// overlaps says whether some host matches both.
-func (p HostPattern) overlaps(q HostPattern) bool { return p.covers(q) || q.covers(p) }
-
 // ParseHost reads a host pattern as a person writes it: international names
 // become A-labels, letters lower case, a trailing dot is cut.
 func ParseHost(s string) (HostPattern, error) {

@@ -41,13 +41,15 @@ const (
 // Load checks all layers and gives the effective policy. An error is an
 // [Errors] with everything wrong in every layer; a broken file is an error
 // whether it is trusted or not.
-func Load(in Input) (*Policy, error) {
+func Load(in Input) (*Policy, error) { return load(in, notYet) }
+
+func load(in Input, gaps []gap) (*Policy, error) {
 	for _, p := range append([]string{in.Home, in.WorkspaceRoot}, in.Own...) {
 		if p != "" && !filepath.IsAbs(p) {
 			return nil, errors.New("loading the policy: " + quote(p) + " is not an absolute path")
 		}
 	}
-	m := newMerger(in)
+	m := newMerger(in, gaps)
 	docs := m.parse()
 	if len(m.errs) > 0 {
 		return nil, m.errs
@@ -73,6 +75,7 @@ type layer struct {
 // merger builds the policy layer by layer.
 type merger struct {
 	in       Input
+	gaps     []gap
 	p        *Policy
 	g        *granter
 	errs     Errors
@@ -87,7 +90,7 @@ type raised struct {
 	workspace, profile, broker, keys, hooks, ask bool
 }
 
-func newMerger(in Input) *merger {
+func newMerger(in Input, gaps []gap) *merger {
 	p := &Policy{
 		Sandbox: Sandbox{Broker: BrokerAuto},
 		Egress:  Egress{Resolve: map[string]Target{}},
@@ -97,7 +100,7 @@ func newMerger(in Input) *merger {
 	if in.User != nil || in.Repo != nil {
 		p.Sandbox.Workspace = WorkspaceWrite
 	}
-	return &merger{in: in, p: p, g: newGranter(in), resolved: map[string]Pos{}}
+	return &merger{in: in, gaps: gaps, p: p, g: newGranter(in), resolved: map[string]Pos{}}
 }
 
 // parse reads every layer, so that all errors are told at once.
@@ -107,7 +110,7 @@ func (m *merger) parse() []layer {
 		if src == nil {
 			return
 		}
-		doc, errs := parse(src)
+		doc, errs := parse(src, m.gaps)
 		m.errs = append(m.errs, errs...)
 		out = append(out, layer{kind, doc})
 		m.p.Layers = append(m.p.Layers, Layer{Name: src.Name, SHA256: src.SHA256(), Repo: kind == repoLayer, Trusted: trusted})

@@ -18,8 +18,8 @@ import (
 // parse reads one file into a document. In node mode yaml.v3 says nothing of
 // duplicate keys, drops further documents and passes anchors, aliases, merge
 // keys and tags, so all of these are looked for here.
-func parse(src *Source) (*document, Errors) {
-	w := &walker{file: src.Name}
+func parse(src *Source, gaps []gap) (*document, Errors) {
+	w := &walker{file: src.Name, gaps: gaps}
 	if err := checkBytes(src); err != nil {
 		return nil, Errors{err}
 	}
@@ -143,6 +143,7 @@ const maxErrors = 50
 type walker struct {
 	file  string
 	lines []string
+	gaps  []gap // what is not built yet
 	errs  Errors
 }
 

@@ -15,7 +15,7 @@ func nearest(got string, words []string) string {
 		bestAt = 2
 	}
 	for _, word := range words {
-		if d := distance(got, word); d < bestAt || d == bestAt && best == "" {
+		if d := distance(got, strings.ToLower(word)); d < bestAt || d == bestAt && best == "" {
 			best, bestAt = word, d
 		}
 	}

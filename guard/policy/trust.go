@@ -137,8 +137,7 @@ func (s TrustStore) List() ([]TrustRecord, error) {
 		if err != nil {
 			continue // counts for nothing
 		}
-		var rec TrustRecord
-		if json.Unmarshal(data, &rec) == nil && s.path(rec) == path && bytes.Equal(data, rec.encode()) {
+		if rec, ok := decodeRecord(data); ok && s.path(rec) == path && bytes.Equal(data, rec.encode()) {
 			out = append(out, rec)
 		}
 	}
@@ -167,10 +166,28 @@ func (s TrustStore) path(rec TrustRecord) string {
 	return filepath.Join(s.Dir, hex.EncodeToString(h.Sum(nil))+trustSuffix)
 }
 
+// encode writes a record. A path that is not UTF-8 is written quoted, because
+// JSON would write different ones alike.
 func (r TrustRecord) encode() []byte {
+	r.Repo.Path = pathText(r.Repo.Path)
 	data, err := json.Marshal(r)
 	if err != nil {
 		return nil // strings and numbers always encode
 	}
 	return append(data, '\n')
+}
+
+func decodeRecord(data []byte) (TrustRecord, bool) {
+	var rec TrustRecord
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return TrustRecord{}, false
+	}
+	if strings.HasPrefix(rec.Repo.Path, `"`) {
+		path, err := strconv.Unquote(rec.Repo.Path)
+		if err != nil {
+			return TrustRecord{}, false
+		}
+		rec.Repo.Path = path
+	}
+	return rec, true
 }

@@ -127,7 +127,7 @@ func (w *walker) boolean(n *yaml.Node, key string) (bool, bool) {
 func (w *walker) number(limit int64) func(*yaml.Node, string) (int64, bool) {
 	return func(n *yaml.Node, key string) (int64, bool) {
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!int" {
-			w.wrongType(n, key, "a number")
+			w.wrongType(n, key, "a whole number")
 			return 0, false
 		}
 		v, err := strconv.ParseInt(n.Value, 10, 64)
