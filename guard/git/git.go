@@ -20,6 +20,11 @@
 // about a repository that another process changes while it is read.
 package git
 
+import (
+	"os"
+	"sync"
+)
+
 // Repo is one repository seen from one of its work trees.
 type Repo struct {
 	Root         string       // top of the work tree, empty when Bare
@@ -31,5 +36,10 @@ type Repo struct {
 	Submodule    bool         // its git directory is below another repository's modules
 	Dev, Ino     uint64       // file identity of CommonDir
 
-	worktreeConfig bool // extensions.worktreeConfig: config.worktree counts
+	worktreeConfig bool     // extensions.worktreeConfig: config.worktree counts
+	git            *os.Root // GitDir
+	common         *os.Root // CommonDir
+
+	storeMu sync.Mutex // guards store
+	store   *store     // opened on first use
 }
