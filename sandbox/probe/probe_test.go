@@ -19,23 +19,46 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "__step" {
 		os.Exit(Step(os.Args[2:], os.Stdin, os.Stdout))
 	}
-	if os.Getenv(roleVariable) == "main" {
-		if err := Main(os.Stdin, os.Stdout); err != nil {
-			_, _ = os.Stderr.WriteString(err.Error() + "\n") // the status says it failed
-			os.Exit(1)
-		}
-		os.Exit(0)
+	role := strings.Fields(os.Getenv(roleVariable))
+	if len(role) == 0 {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	if err := try(role[1:]); err != nil {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n") // the status says it failed
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// try is the process that makes all attempts, or those that are named.
+func try(ids []string) error {
+	if len(ids) == 0 {
+		return Main(os.Stdin, os.Stdout)
+	}
+	var env Env
+	if err := json.NewDecoder(os.Stdin).Decode(&env); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := json.NewEncoder(os.Stdout).Encode(Try(env, id)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func plant(t *testing.T) *Planted {
+	t.Helper()
+	return plantIn(t, "")
+}
+
+func plantIn(t *testing.T, parent string) *Planted {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "probe") // short: a socket's path has 108 bytes
+	dir, err := os.MkdirTemp(parent, "probe") // short: a socket's path has 108 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
