@@ -55,7 +55,10 @@ type running struct {
 func start(t testing.TB, c Config) *running {
 	t.Helper()
 	r := &running{events: &event.Recorder{}}
-	c.Sink = r.events
+	if c.Sink == nil {
+		c.Sink = event.Discard
+	}
+	c.Sink = event.Multi(r.events, c.Sink)
 	if c.Own == nil {
 		c.Own = func() ([]netip.Addr, error) { return nil, nil }
 	}
@@ -113,11 +116,19 @@ type origin struct {
 
 func startOrigin(t testing.TB, serve func(net.Conn)) *origin {
 	t.Helper()
+	return startOriginHook(t, func() {}, serve)
+}
+
+// startOriginHook calls accepted for each connection, in order, before it is
+// served.
+func startOriginHook(t testing.TB, accepted func(), serve func(net.Conn)) *origin {
+	t.Helper()
+	ctx := t.Context()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &origin{addr: l.Addr().String(), port: uint16(l.Addr().(*net.TCPAddr).Port), n: make(chan struct{}, 1<<16)}
+	o := &origin{addr: l.Addr().String(), port: uint16(l.Addr().(*net.TCPAddr).Port), n: make(chan struct{}, 1<<20)}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -126,9 +137,10 @@ func startOrigin(t testing.TB, serve func(net.Conn)) *origin {
 				return
 			}
 			o.n <- struct{}{}
+			accepted()
 			wg.Go(func() {
 				defer c.Close()
-				stop := context.AfterFunc(t.Context(), func() { _ = c.Close() })
+				stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 				defer stop()
 				serve(c)
 			})
