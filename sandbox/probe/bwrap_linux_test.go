@@ -47,7 +47,7 @@ func layers(t *testing.T, env Env, ids []string) []layer {
 		{"config", bind("--ro-bind", ".git/config")},
 		{"files", bind("--ro-bind", "package.json", ".agentguard.yaml", "web/package.json")},
 		{"environment", []string{"--clearenv", "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/tmp"}},
-		{"program", []string{"--ro-bind", self, "/tmp/probe", "--setenv", roleVariable, "main " + strings.Join(ids, " "), "--chdir", w, "--", "/tmp/probe"}},
+		{"program", []string{"--ro-bind", self, self, "--setenv", roleVariable, "main " + strings.Join(ids, " "), "--chdir", w, "--", self}},
 	}
 }
 
@@ -70,7 +70,6 @@ func usr(t *testing.T) []string {
 func inside(t *testing.T, p *Planted, ids []string, name string, other ...string) []Outcome {
 	t.Helper()
 	env := p.Inside
-	env.Self = []string{"/tmp/probe", "__step"}
 	text, err := json.Marshal(env)
 	if err != nil {
 		t.Fatal(err)
