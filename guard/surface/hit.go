@@ -45,7 +45,7 @@ func (m *Matcher) hit(p name, typ Type) (Hit, bool) {
 	if typ > Gitlink {
 		typ = Other
 	}
-	s := search{m: m, p: p, typ: typ, tree: m.trees.first(p, typ), git: firstGit(p)}
+	s := search{m: m, p: p, typ: typ}
 	s.look(m.base.lists(p.part(n-1)), n-1)
 	for i := range n {
 		s.look(m.path.lists(p.part(i)), i)
@@ -65,6 +65,7 @@ type search struct {
 	m       *Matcher
 	p       name
 	typ     Type
+	placed  bool // whether tree and git are known
 	tree    int  // the component that is a generated tree, or the length
 	git     int  // the component that is .git, or the length
 	checked bool // whether lowered is known
@@ -76,7 +77,7 @@ func (s *search) look(lists [4][]*rule, at int) {
 	for _, list := range &lists {
 		for _, r := range list {
 			start := at - r.anchor
-			if start < 0 || r.rooted && start > 0 || r.types&(1<<s.typ) == 0 || !r.inGit && s.git < start {
+			if start < 0 || r.rooted && start > 0 || r.types&(1<<s.typ) == 0 {
 				continue
 			}
 			if matchParts(r.parts, s.p, start) {
@@ -98,6 +99,12 @@ func firstGit(p name) int {
 
 // offer takes the rule, matched from component start on, if it is stricter.
 func (s *search) offer(r *rule, start int) {
+	if !s.placed {
+		s.placed, s.tree, s.git = true, s.m.trees.first(s.p, s.typ), firstGit(s.p)
+	}
+	if !r.inGit && s.git < start {
+		return
+	}
 	prot := r.protection
 	if !r.rooted && !r.policy && s.tree <= start {
 		prot = Note

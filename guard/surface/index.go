@@ -3,29 +3,38 @@ package surface
 import "bytes"
 
 // index finds the rules whose anchor may fit a component: first by its whole
-// text, then by what follows its last dot, then by its first two bytes. Two
-// small filters answer for most components without a look into a map.
+// text, then by what follows its last dot, then by its first three bytes. Small
+// filters answer for most components without a look into a map.
 type index struct {
-	exact    map[string][]*rule
-	suffix   map[string][]*rule // by the part of the name from the last dot on
-	prefix   map[[2]byte][]*rule
-	rest     []*rule // neither
-	exactSet filter
-	startSet filter
+	exact     map[string][]*rule
+	suffix    map[string][]*rule // by the part of the name from the last dot on
+	prefix    map[[3]byte][]*rule
+	rest      []*rule // neither
+	exactSet  filter
+	suffixSet filter
+	startSet  filter
 }
 
 // filter is a set of small hashes: no false negatives, few false positives.
-type filter [16]uint64
+// It is small enough to stay in the first cache.
+type filter [256]uint64
 
-func (f *filter) add(h uint32)      { f[h>>6&15] |= 1 << (h & 63) }
-func (f *filter) has(h uint32) bool { return f[h>>6&15]&(1<<(h&63)) != 0 }
+func (f *filter) add(h uint32)      { f[h>>6&255] |= 1 << (h & 63) }
+func (f *filter) has(h uint32) bool { return f[h>>6&255]&(1<<(h&63)) != 0 }
 
-func hashExact[T string | []byte](b T) uint32 {
+// hashText looks at five bytes and the length, which tells names apart well
+// enough at a fraction of a whole hash's cost.
+func hashText[T string | []byte](b T) uint32 {
 	n := len(b)
-	return uint32(b[0])*7 + uint32(b[n-1])*31 + uint32(b[n>>1])*131 + uint32(n)*257
+	h := uint32(b[0]) | uint32(b[n-1])<<8 | uint32(b[n>>1])<<16 | uint32(b[n>>2])<<24
+	h = h*0x9e3779b1 ^ (uint32(b[n-1-n>>2])+uint32(n)<<8)*0x85ebca6b
+	return h ^ h>>15
 }
 
-func hashStart(a, b byte) uint32 { return uint32(a)*31 + uint32(b)*97 }
+func hashStart(b [3]byte) uint32 {
+	h := (uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16) * 0x9e3779b1
+	return h ^ h>>15
+}
 
 func (x *index) add(r *rule) {
 	s := &r.parts[r.anchor]
@@ -34,7 +43,7 @@ func (x *index) add(r *rule) {
 			x.exact = map[string][]*rule{}
 		}
 		x.exact[s.literal] = append(x.exact[s.literal], r)
-		x.exactSet.add(hashExact(s.literal))
+		x.exactSet.add(hashText(s.literal))
 		return
 	}
 	if key, ok := s.suffixKey(); ok {
@@ -42,15 +51,16 @@ func (x *index) add(r *rule) {
 			x.suffix = map[string][]*rule{}
 		}
 		x.suffix[key] = append(x.suffix[key], r)
+		x.suffixSet.add(hashText(key))
 		return
 	}
-	if t := s.tokens; len(t) > 2 && t[0].kind == tokenByte && t[1].kind == tokenByte {
+	if t := s.tokens; len(t) > 3 && t[0].kind == tokenByte && t[1].kind == tokenByte && t[2].kind == tokenByte {
 		if x.prefix == nil {
-			x.prefix = map[[2]byte][]*rule{}
+			x.prefix = map[[3]byte][]*rule{}
 		}
-		key := [2]byte{t[0].b, t[1].b}
+		key := [3]byte{t[0].b, t[1].b, t[2].b}
 		x.prefix[key] = append(x.prefix[key], r)
-		x.startSet.add(hashStart(key[0], key[1]))
+		x.startSet.add(hashStart(key))
 		return
 	}
 	x.rest = append(x.rest, r)
@@ -72,16 +82,18 @@ func (s *segment) suffixKey() (string, bool) {
 
 // lists returns the rules worth a look for the component.
 func (x *index) lists(b []byte) (l [4][]*rule) {
-	if x.exactSet.has(hashExact(b)) {
+	if x.exactSet.has(hashText(b)) {
 		l[0] = x.exact[string(b)]
 	}
 	if x.suffix != nil {
-		if i := bytes.LastIndexByte(b, '.'); i >= 0 {
+		if i := bytes.LastIndexByte(b, '.'); i >= 0 && x.suffixSet.has(hashText(b[i:])) {
 			l[1] = x.suffix[string(b[i:])]
 		}
 	}
-	if len(b) >= 2 && x.startSet.has(hashStart(b[0], b[1])) {
-		l[2] = x.prefix[[2]byte{b[0], b[1]}]
+	if len(b) >= 3 {
+		if key := [3]byte(b); x.startSet.has(hashStart(key)) {
+			l[2] = x.prefix[key]
+		}
 	}
 	l[3] = x.rest
 	return l

@@ -196,6 +196,10 @@ func (g glob) namesGit() bool {
 	return false
 }
 
+// derived is added to the order of rules that follow from others, so that the
+// entry that names a path outright is the one told.
+const derived = 1 << 20
+
 // addGlob adds the rule and those that follow from it: the directory that a
 // glob ending in ** covers, and the links that could carry its names.
 func (c *compiler) addGlob(r rule, g glob) {
@@ -203,6 +207,7 @@ func (c *compiler) addGlob(r rule, g glob) {
 	c.rules = append(c.rules, r.with(g.parts))
 	for n := 1; n < len(g.parts) && !g.parts[n-1].double; n++ {
 		up := r
+		up.order += derived
 		up.types = carriers
 		if n == len(g.parts)-1 && g.parts[n].double && !r.entry.LinksOnly {
 			up.types, up.whole = carriers|1<<Dir, true

@@ -53,7 +53,7 @@ func newTreeSet() treeSet {
 	for _, g := range GeneratedTrees() {
 		first, second, _ := strings.Cut(g.Path, "/")
 		t.second[first] = second
-		t.set.add(hashExact(first))
+		t.set.add(hashText(first))
 	}
 	return t
 }
@@ -69,7 +69,7 @@ func (t *treeSet) first(p name, typ Type) int {
 	}
 	for i := range dirs {
 		b := p.part(i)
-		if !t.set.has(hashExact(b)) {
+		if !t.set.has(hashText(b)) {
 			continue
 		}
 		second, ok := t.second[string(b)]
