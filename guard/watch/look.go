@@ -93,6 +93,21 @@ func (s *state) read(content io.Reader) error {
 	return nil
 }
 
+// since keeps of the old state what cannot be read now, so that a change that
+// was made meanwhile shows when it can be read again.
+func (s state) since(old state) state {
+	switch {
+	case !s.unreadable || !old.present:
+		return s
+	case s.ino == 0: // not even its identity
+		s = old
+		s.unreadable = true
+	default:
+		s.sum, s.hashed = old.sum, old.hashed
+	}
+	return s
+}
+
 // found is told by a walk of a name that is there.
 func (w *Watcher) found(r *root, p string, typ surface.Type) {
 	if _, known := w.known[p]; known && !w.learning {
@@ -172,7 +187,7 @@ func (w *Watcher) check(r *root, p string, op fsnotify.Op) {
 	if !known && !w.couldMatch(p) {
 		return
 	}
-	now := w.look(r, p)
+	now := w.look(r, p).since(old)
 	what := differs(old, now, op)
 	w.keep(r, p, old, now)
 	if what != "" {
@@ -222,14 +237,16 @@ func differs(old, now state, op fsnotify.Op) string {
 		return "moved away"
 	case !now.present:
 		return "removed"
+	case now.unreadable && !old.unreadable:
+		return "access changed"
 	case old.typ != now.typ:
 		return "type changed"
 	case old.dev != now.dev || old.ino != now.ino:
 		return "replaced"
-	case old.unreadable != now.unreadable:
-		return "access changed"
 	case old.size != now.size || old.link != now.link || old.hashed && now.hashed && old.sum != now.sum:
 		return "changed"
+	case old.unreadable != now.unreadable:
+		return "access changed"
 	case old.perm != now.perm:
 		return "mode changed"
 	case old.nlink < now.nlink:
