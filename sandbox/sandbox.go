@@ -9,7 +9,6 @@ import (
 // Process is a command in its sandbox.
 type Process struct {
 	listener *os.File      // the loopback listener inside, until taken
-	port     int           // its port inside
 	landlock int           // ABI in force, 0 for none
 	signal   chan<- Signal // to the loop that talks with the stage
 	done     chan struct{} // closed when the command has ended and everything is put back
@@ -32,12 +31,12 @@ type Signal struct {
 // there before Start returns, and whoever serves it is the only way out.
 func Start(ctx context.Context, spec Spec) (*Process, error) { return start(ctx, &spec) }
 
-// Listener returns the loopback listener inside and its port there. The caller
-// owns the file.
-func (p *Process) Listener() (*os.File, int) {
+// Listener returns the loopback listener inside, on ProxyPort. The caller owns
+// the file.
+func (p *Process) Listener() *os.File {
 	f := p.listener
 	p.listener = nil
-	return f, p.port
+	return f
 }
 
 // Landlock returns the version of Landlock's interface in force, 0 for none.

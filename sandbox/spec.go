@@ -52,6 +52,10 @@ const (
 	Proxy         // one loopback listener is handed out to whoever serves it
 )
 
+// ProxyPort is the listener's port inside, on 127.0.0.1. The network namespace
+// is the run's own, so it is free, and the plan can be made before the start.
+const ProxyPort = 31280
+
 // Layer is one of the mechanisms that hold a command. A Spec may leave one
 // out so that a test can show what the others hold by themselves.
 type Layer uint8

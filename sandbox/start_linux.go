@@ -149,7 +149,9 @@ func (r *run) config() *stage.Config {
 		Argv: r.spec.Argv, Env: r.spec.Env, Dir: r.spec.Dir, Mounts: r.spec.Mounts, Write: r.spec.Write,
 		Landlock: r.spec.Without&LayerLandlock == 0 && landlockVersion() > 0,
 		Seccomp:  r.spec.Without&LayerSeccomp == 0,
-		Listen:   r.spec.Network == Proxy,
+	}
+	if r.spec.Network == Proxy {
+		c.Port = ProxyPort
 	}
 	r.term.describe(c)
 	return c

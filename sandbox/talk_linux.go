@@ -80,7 +80,7 @@ func receivedFile(rights []byte) *os.File {
 func (r *run) hear(p packet) {
 	switch p.Op {
 	case stage.OpListener:
-		r.p.listener, r.p.port = p.file, int(p.Value)
+		r.p.listener = p.file
 		return
 	case stage.OpTerminal:
 		r.term.attach(p.file)

@@ -82,7 +82,7 @@ type Config struct {
 	Write    []string // roots below which Landlock lets the command write
 	Landlock bool     // false only where the kernel has none, which the caller has told
 	Seccomp  bool     // false only in tests of the other layers
-	Listen   bool     // make a loopback listener and hand it out
+	Port     uint16   // of the loopback listener to make and hand out; 0 for none
 	TTY      [3]bool  // which of stdin, stdout, stderr are the pseudo-terminal
 	Termios  []byte   // the kernel's struct termios2 of the caller's terminal, raw
 	Winsize  [4]uint16
@@ -109,7 +109,7 @@ func (c *Config) Encode() []byte {
 	e.strings(c.Write)
 	e.bool(c.Landlock)
 	e.bool(c.Seccomp)
-	e.bool(c.Listen)
+	e.uint(uint32(c.Port))
 	for _, t := range c.TTY {
 		e.bool(t)
 	}
@@ -134,7 +134,8 @@ func Decode(b []byte) (*Config, error) {
 		})
 	}
 	c.Write = d.strings()
-	c.Landlock, c.Seccomp, c.Listen = d.bool(), d.bool(), d.bool()
+	c.Landlock, c.Seccomp = d.bool(), d.bool()
+	c.Port = uint16(d.uint())
 	for i := range c.TTY {
 		c.TTY[i] = d.bool()
 	}

@@ -64,8 +64,8 @@ func setUp(ctl *control) (*Config, error) {
 	if err := build(c.Mounts); err != nil {
 		return nil, err
 	}
-	if c.Listen {
-		if err := listen(ctl); err != nil {
+	if c.Port != 0 {
+		if err := listen(ctl, int(c.Port)); err != nil {
 			return nil, err
 		}
 	}
@@ -96,23 +96,18 @@ func readConfig(fd int) ([]byte, error) {
 
 // listen makes the only way out: a loopback socket inside the empty network
 // namespace, accepted from outside by whoever holds the descriptor.
-func listen(ctl *control) error {
+func listen(ctl *control, port int) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("making the proxy's listener: %w", err)
 	}
 	defer unix.Close(fd)
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: port}); err != nil {
 		return fmt.Errorf("binding the proxy's listener: %w", err)
 	}
 	if err := unix.Listen(fd, 1024); err != nil {
 		return fmt.Errorf("listening for the proxy: %w", err)
 	}
-	sa, err := unix.Getsockname(fd)
-	if err != nil {
-		return fmt.Errorf("reading the proxy's port: %w", err)
-	}
-	port := sa.(*unix.SockaddrInet4).Port
 	return ctl.sendFD(Message{Op: OpListener, Value: uint32(port)}, fd)
 }
 

@@ -1,0 +1,21 @@
+// Package main is the agentguard command: flags in, sentences and exit
+// statuses out. Everything it does is package guard's.
+//
+// Exit statuses: run and shell give the command's own (126, 127 and 128 and
+// the signal's number as a shell does), 3 when the command ended with 0 and
+// something unapproved is left, 125 when agentguard could not enforce. All
+// other commands: 0 clean, 1 findings, 2 usage or policy error, 125 could not.
+//
+// Does not decide anything and does not stop anything by itself.
+package main
+
+import (
+	"context"
+	"os"
+
+	_ "agentguard/sandbox/stage" // its init takes over when this process is the inner stage
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,185 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agentguard/guard/surface"
+	"agentguard/integrity"
+	"agentguard/sandbox"
+)
+
+// backup is where the content of surfaces is kept, so that restore has
+// something to restore from.
+func (w *Workspace) backup() integrity.Backup {
+	return integrity.Backup{Dir: filepath.Join(w.stateDir(), "content")}
+}
+
+func (w *Workspace) approvals() integrity.Store {
+	return integrity.Store{Dir: filepath.Join(w.stateDir(), "approvals")}
+}
+
+// keep stores what the surfaces hold now. It returns those that it could not.
+func (w *Workspace) keep(areas []*area) ([]string, error) {
+	var left []string
+	for _, a := range areas {
+		l, err := w.backup().Keep(a.tree, a.files)
+		if err != nil {
+			return nil, fmt.Errorf("keeping copies of the surfaces: %w", err)
+		}
+		for _, path := range l {
+			left = append(left, w.shown(a.path(path)))
+		}
+	}
+	return left, nil
+}
+
+// cacheNames are the directories below ~/.cache that tools fill; they persist
+// from run to run of one repository and are never the user's own.
+var cacheNames = []string{
+	"go-build", "go-mod", "golangci-lint", "npm", "yarn", "pnpm", "node", "node-gyp", "pip", "uv", "pypoetry", "pre-commit",
+	"cargo", "gradle", "maven", "bun", "deno", "ccache", "sccache", "bazel", "ms-playwright", "typescript", "turbo",
+}
+
+// caches makes this repository's cache directories and says where they appear.
+func (w *Workspace) caches(home string, as *sandbox.Identity) ([]cacheDir, error) {
+	root := w.dirs.cacheDir(w.ID)
+	var out []cacheDir
+	for _, name := range cacheNames {
+		dir := filepath.Join(root, name)
+		if err := privateDir(dir); err != nil {
+			return nil, err
+		}
+		if as != nil {
+			if err := own(w.dirs.cache, dir, as); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, cacheDir{dir, filepath.Join(home, ".cache", name)})
+	}
+	return out, nil
+}
+
+// own gives a cache to whom the command runs as, with the directories that
+// lead to it open to pass through.
+func own(top, dir string, as *sandbox.Identity) error {
+	if err := os.Lchown(dir, int(as.UID), int(as.GID)); err != nil {
+		return fmt.Errorf("giving a cache to the workspace's owner: %w", err)
+	}
+	return nil
+}
+
+// sshConfig is the machine's ssh configuration without its drop-ins: inside,
+// their owner is nobody, and ssh refuses to start with such a file.
+func sshConfig() []byte {
+	const name = "/etc/ssh/ssh_config"
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 64<<10 {
+		return nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, line := range strings.Split(string(b), "\n") {
+		if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "include") {
+			out = append(out, line)
+		}
+	}
+	return []byte(strings.Join(out, "\n"))
+}
+
+// homeFiles are what the private home holds: the user's name for commits, and
+// the names that git inside has to leave alone because they cannot be moved.
+func (g *Guard) homeFiles(w *Workspace, home string, p *plan) []sandbox.Mount {
+	if w.Repo == nil {
+		return nil
+	}
+	config := "# made by agentguard for this run\n[safe]\n\tdirectory = *\n[gc]\n\tautoDetach = false\n[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n"
+	values, err := w.Repo.Config(g.home(), g.Env["XDG_CONFIG_HOME"])
+	if err != nil {
+		values = nil // hooksDirs has told a configuration that cannot be read
+	}
+	identity := map[string]string{}
+	for _, v := range values {
+		if v.Scope < 3 && slices.Contains([]string{"user.name", "user.email", "init.defaultbranch", "pull.rebase", "core.autocrlf", "core.hookspath"}, v.Key) {
+			identity[v.Key] = v.Value
+		}
+	}
+	for key, value := range identity {
+		section, name, _ := strings.Cut(key, ".")
+		config += "[" + section + "]\n\t" + name + " = " + quoteConfig(value) + "\n"
+	}
+	files := []sandbox.Mount{{Kind: sandbox.File, Target: home + "/.gitconfig", Data: []byte(config), Perm: 0o644}}
+	if ignore := g.ignoreFile(w, p); ignore != "" {
+		files = append(files, sandbox.Mount{Kind: sandbox.File, Target: home + "/.config/git/ignore", Data: []byte(ignore), Perm: 0o644})
+	}
+	return files
+}
+
+func quoteConfig(value string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
+}
+
+// ignoreFile is the user's own list with the frozen paths added: git stash -u
+// and git clean would try to move what is bound in place, and fail. A tracked
+// file is not affected.
+func (g *Guard) ignoreFile(w *Workspace, p *plan) string {
+	var b strings.Builder
+	for _, name := range []string{filepath.Join(g.Env["XDG_CONFIG_HOME"], "git/ignore"), filepath.Join(g.home(), ".config/git/ignore")} {
+		if !filepath.IsAbs(name) {
+			continue
+		}
+		if data, err := os.ReadFile(name); err == nil && len(data) < 1<<20 {
+			b.Write(data)
+			b.WriteString("\n")
+			break
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+	}
+	b.WriteString("# frozen in this run\n")
+	for _, a := range p.areas {
+		if a.dir != w.Root {
+			continue
+		}
+		for _, f := range a.members {
+			rel := strings.TrimPrefix(f.path, w.Root+"/")
+			if !f.name && !within(rel, ".git") && !strings.Contains(rel, "\n") {
+				b.WriteString("/" + literalGlob(rel) + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// saveLast keeps the state before a run that left something undecided, for
+// restore; clean runs leave nothing.
+func (w *Workspace) saveLast(s *start) error {
+	data, err := s.encode(record{})
+	if err != nil {
+		return err
+	}
+	return writeAtomic(filepath.Join(w.stateDir(), "last.json"), data, 0o600)
+}
+
+// stateDirs makes all directories that later commands use, so that a run
+// itself adds none.
+func (w *Workspace) stateDirs() error {
+	for _, dir := range []string{w.marksDir(), w.backup().Dir, w.approvals().Dir, w.trust().Dir, w.quarantine()} {
+		if err := privateDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Workspace) quarantine() string { return filepath.Join(w.stateDir(), "quarantine") }
+
+var _ = surface.Freeze

@@ -1,0 +1,198 @@
+package guard
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"agentguard/guard/event"
+	"agentguard/guard/policy"
+	"agentguard/guard/surface"
+	"agentguard/integrity"
+)
+
+// Report is what a run, or a check owed by a run that was killed, has to tell.
+type Report struct {
+	Changes []ChangeReport `json:"changes,omitempty"`
+	Stale   []string       `json:"not_updated,omitempty"`
+	Git     []string       `json:"git,omitempty"`
+	Refused []Refusal      `json:"refused,omitempty"`
+	Pending []string       `json:"policy_waits,omitempty"`
+	NotKept []string       `json:"not_kept,omitempty"`
+	Weak    []string       `json:"weaker,omitempty"`
+}
+
+// ChangeReport is one surface that came, went or changed.
+type ChangeReport struct {
+	Path       string   `json:"path"`
+	What       string   `json:"what"`
+	Entry      string   `json:"entry"`
+	Trigger    string   `json:"trigger,omitempty"`
+	Protection string   `json:"protection"`
+	Places     []string `json:"places"`
+}
+
+// Refusal is one way out that was refused, with how often.
+type Refusal struct {
+	Subject string `json:"subject"`
+	Reason  string `json:"reason"`
+	Hint    string `json:"hint,omitempty"`
+	Times   int    `json:"times"`
+}
+
+// Undecided says whether something is left that a person has to decide about.
+func (r Report) Undecided() bool {
+	return len(r.Git) > 0 || slices.ContainsFunc(r.Changes, func(c ChangeReport) bool {
+		return c.Protection != surface.Note.String()
+	})
+}
+
+// report turns what a run left into what is told, without what was approved
+// and without what executes nothing differently.
+func (s *session) report(after *afterwards) (Report, error) {
+	r, err := s.w.describe(after)
+	if err != nil {
+		return r, err
+	}
+	r.NotKept = s.left
+	for _, p := range s.policy.Pending {
+		r.Pending = append(r.Pending, p.String())
+	}
+	r.Refused = refusals(s.recorder.Events())
+	return r, nil
+}
+
+// describe is the part of a report that the state on disk gives.
+func (w *Workspace) describe(after *afterwards) (Report, error) {
+	r := Report{Git: after.problems}
+	for _, f := range after.findings {
+		if f.What == integrity.DataChanged {
+			continue // nothing executes differently
+		}
+		if f.New.Kind != integrity.Absent || f.Old.Kind != integrity.Absent {
+			ok, err := w.approvals().Approved(repoName(w.ID), approvable(f))
+			if err != nil {
+				return r, fmt.Errorf("reading the approvals: %w", err)
+			}
+			if ok {
+				continue
+			}
+		}
+		r.Changes = append(r.Changes, ChangeReport{
+			Path: f.Shown, What: string(f.What), Entry: f.Entry, Trigger: f.Trigger,
+			Protection: f.Protection.String(), Places: f.Places,
+		})
+	}
+	for _, st := range after.stale {
+		r.Stale = append(r.Stale, st.Path)
+	}
+	return r, nil
+}
+
+// approvable is the state that an approval would have to name: what is there
+// now, under the path that is shown.
+func approvable(f finding) integrity.File {
+	now := f.New
+	now.Path, now.Protection = f.Shown, f.Protection
+	return now
+}
+
+// refusals sums up what the proxy refused.
+func refusals(events []event.Event) []Refusal {
+	var out []Refusal
+	for _, e := range events {
+		if e.Verdict != event.Denied || e.Kind != event.EgressHTTP && e.Kind != event.EgressTunnel {
+			continue
+		}
+		i := slices.IndexFunc(out, func(r Refusal) bool { return r.Subject == e.Subject && r.Reason == e.Reason })
+		if i < 0 {
+			out = append(out, Refusal{Subject: e.Subject, Reason: e.Reason, Hint: e.Hint})
+			i = len(out) - 1
+		}
+		out[i].Times++
+	}
+	return out
+}
+
+// told bounds each list of a report on a terminal.
+const told = 20
+
+// Text writes a report for a person. A run that left nothing and was refused
+// nothing says nothing.
+func (r Report) Text(w io.Writer) {
+	if len(r.Changes) > 0 {
+		fmt.Fprintf(w, "agentguard: this run changed %s, which others execute:\n", count(len(r.Changes), "surface"))
+		for _, c := range head(r.Changes) {
+			fmt.Fprintf(w, "  %s %s (%s; %s)%s\n", c.What, quote(c.Path), c.Entry, c.Protection, c.where())
+			if c.Trigger != "" {
+				fmt.Fprintf(w, "      runs on: %s\n", c.Trigger)
+			}
+		}
+		more(w, len(r.Changes))
+		fmt.Fprintf(w, "  take it back: agentguard restore PATH...   accept it: agentguard approve PATH...\n")
+	}
+	if len(r.Stale) > 0 {
+		fmt.Fprintf(w, "agentguard: not updated, because they are frozen and git could not write them:\n")
+		for _, path := range head(r.Stale) {
+			fmt.Fprintf(w, "  %s\n", quote(path))
+		}
+		more(w, len(r.Stale))
+		fmt.Fprintf(w, "  outside, git checkout -- PATH writes them; %s lowers what may be written\n", "sandbox.profile: balanced")
+	}
+	for _, p := range head(r.Git) {
+		fmt.Fprintf(w, "agentguard: %s\n", quoteLine(p))
+	}
+	if len(r.Refused) > 0 {
+		fmt.Fprintf(w, "agentguard: refused on the way out:\n")
+		for _, f := range head(r.Refused) {
+			fmt.Fprintf(w, "  %s: %s%s\n", quote(f.Subject), quoteLine(f.Reason), times(f.Times))
+			if f.Hint != "" {
+				fmt.Fprintf(w, "      to allow it: %s\n", quoteLine(f.Hint))
+			}
+		}
+		more(w, len(r.Refused))
+	}
+	if len(r.Pending) > 0 {
+		fmt.Fprintf(w, "agentguard: lines of %s that wait for your yes (agentguard trust):\n", policy.FileName)
+		for _, p := range head(r.Pending) {
+			fmt.Fprintf(w, "  %s\n", quoteLine(p))
+		}
+		more(w, len(r.Pending))
+	}
+	for _, path := range head(r.NotKept) {
+		fmt.Fprintf(w, "agentguard: no copy of %s was kept, so restore cannot put it back\n", quote(path))
+	}
+	for _, s := range r.Weak {
+		fmt.Fprintf(w, "agentguard: weaker than designed: %s\n", quoteLine(s))
+	}
+}
+
+func (c ChangeReport) where() string {
+	if len(c.Places) == 1 && c.Places[0] == integrity.PlaceWorkTree {
+		return ""
+	}
+	return " in " + strings.Join(c.Places, ", ")
+}
+
+func head[T any](list []T) []T { return list[:min(len(list), told)] }
+
+func more(w io.Writer, n int) {
+	if n > told {
+		fmt.Fprintf(w, "  and %d more\n", n-told)
+	}
+}
+
+func times(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d times)", n)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

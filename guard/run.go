@@ -1,0 +1,293 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"agentguard/egress"
+	"agentguard/guard/event"
+	"agentguard/guard/policy"
+	"agentguard/guard/watch"
+	"agentguard/sandbox"
+)
+
+// RunOptions is what the command line says about one run.
+type RunOptions struct {
+	Argv  []string
+	Flags policy.Flags
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Status int // agentguard's exit status
+	Report Report
+}
+
+// Run starts a command in the sandbox and tells afterwards what it changed.
+// An error means that agentguard could not enforce (status 125), or that the
+// policy or the workspace is not one to run in.
+func (g *Guard) Run(ctx context.Context, o RunOptions) (Outcome, error) {
+	s, err := g.prepare(o)
+	if err != nil {
+		return Outcome{Status: 125}, err
+	}
+	defer s.close()
+	status, err := s.runCommand(ctx)
+	if err != nil && !isNotStarted(err) {
+		return Outcome{Status: 125}, err
+	}
+	report, checkErr := s.finish()
+	if checkErr != nil {
+		return Outcome{Status: 125}, fmt.Errorf("the end-of-run check did not finish: %w", checkErr)
+	}
+	if status == 0 && report.Undecided() {
+		status = 3
+	}
+	return Outcome{Status: status, Report: report}, err
+}
+
+// session is one run between its preparation and its report.
+type session struct {
+	g        *Guard
+	w        *Workspace
+	policy   *policy.Policy
+	argv     []string
+	start    *start
+	mark     *mark
+	plan     *plan
+	spec     sandbox.Spec
+	recorder *event.Recorder
+	left     []string // surfaces whose content was not kept
+}
+
+// prepare is everything before the command: the line of a run up to its plan.
+func (g *Guard) prepare(o RunOptions) (*session, error) {
+	w, err := g.Open()
+	if err != nil {
+		return nil, err
+	}
+	if err := g.settle(w); err != nil {
+		return nil, err
+	}
+	p, err := g.loadPolicy(w, o.Flags)
+	if err != nil {
+		return nil, err
+	}
+	if p.Sandbox.Broker == policy.BrokerRequire {
+		return nil, fmt.Errorf("sandbox.broker: require: the name-level broker is not built yet")
+	}
+	s := &session{g: g, w: w, policy: p, argv: o.Argv, recorder: &event.Recorder{}}
+	hooksDirs, outside, err := g.hooksDirs(w)
+	if err != nil {
+		return nil, err
+	}
+	m, err := w.matcher(p, hooksDirs)
+	if err != nil {
+		return nil, err
+	}
+	areas, err := w.areas(p, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range areas {
+		if err := a.resolve(); err != nil {
+			return nil, err
+		}
+	}
+	if s.start, err = w.takeStart(areas); err != nil {
+		return nil, err
+	}
+	if s.left, err = w.keep(areas); err != nil {
+		return nil, err
+	}
+	s.plan, err = g.planFor(w, p, areas, outside, o.Argv[0])
+	return s, err
+}
+
+// hooksDirs returns the hooks directories that git's configuration names: all
+// of them, so that those inside the workspace are frozen, and those outside
+// that only the user's own configuration or agentguard can have chosen, so
+// that they may be shown.
+func (g *Guard) hooksDirs(w *Workspace) (all, outside []string, err error) {
+	if w.Repo == nil {
+		return nil, nil, nil
+	}
+	xdg := g.Env["XDG_CONFIG_HOME"]
+	all, err = w.Repo.AllHooksDirs(g.home(), xdg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading core.hooksPath: %w", err)
+	}
+	effective, err := w.Repo.HooksPath(g.home(), xdg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading core.hooksPath: %w", err)
+	}
+	dir := filepath.Clean(effective.Dir)
+	ours := within(dir, w.dirs.state)
+	theirs := effective.Set && effective.Scope < 3 && !within(g.home(), dir) && dir != "/" // system or global
+	if (ours || theirs) && !within(dir, w.Root) && isDirectory(dir) {
+		outside = append(outside, dir)
+	}
+	return all, outside, nil
+}
+
+// planFor gathers what decides the sandbox.
+func (g *Guard) planFor(w *Workspace, p *policy.Policy, areas []*area, hooks []string, argv0 string) (*plan, error) {
+	as := g.identity(w)
+	home := g.insideHome(as)
+	tools, links := g.toolGrants(home, w.Root, argv0)
+	pl := &plan{
+		host:   sandbox.Host{},
+		base:   sandbox.BaseOptions{Home: home, SSHConfig: sshConfig()},
+		policy: p, root: w.Root, tools: tools, links: links, hooks: hooks,
+	}
+	if _, seen, err := resolveLinks(g.PWD); err == nil {
+		for _, l := range seen {
+			if !slices.Contains(pl.links, l) && !systemPath(l.path) {
+				pl.links = append(pl.links, l)
+			}
+		}
+	}
+	for _, a := range areas {
+		if a.prefix == ".git" {
+			pl.gitDirs = append(pl.gitDirs, a.dir)
+		}
+		pl.areas = append(pl.areas, frozenMembers(a))
+	}
+	var err error
+	if pl.cache, err = w.caches(home, as); err != nil {
+		return nil, err
+	}
+	pl.config = g.homeFiles(w, home, pl)
+	return pl, nil
+}
+
+// identity is whom the command runs as: root works in another owner's tree as
+// that owner, because root of a user namespace can do nothing there.
+func (g *Guard) identity(w *Workspace) *sandbox.Identity {
+	if os.Geteuid() != 0 || w.UID == 0 {
+		return nil
+	}
+	return &sandbox.Identity{UID: w.UID, GID: w.GID}
+}
+
+// insideHome is the command's home directory: the caller's path, empty inside.
+func (g *Guard) insideHome(as *sandbox.Identity) string {
+	if home := g.home(); home != "" && !systemPath(home) {
+		return filepath.Clean(home)
+	}
+	if as != nil {
+		return "/home/" + strconv.Itoa(int(as.UID))
+	}
+	return "/home/agent"
+}
+
+// runCommand is the time in which the command runs: the proxy serves, the
+// watcher tells, and both end with it.
+func (s *session) runCommand(ctx context.Context) (int, error) {
+	sink := event.Multi(s.recorder, s.g.Sink)
+	proxy, err := egress.New(egress.Config{Policy: s.policy.Egress, Sink: sink})
+	if err != nil {
+		return 125, fmt.Errorf("starting the proxy: %w", err)
+	}
+	defer proxy.Close()
+	if s.mark, err = s.w.setMark(s.start, runID(s.g.Now()), record{Command: filepath.Base(s.argv[0]), Began: s.g.Now().UTC().Format(time.RFC3339)}); err != nil {
+		return 125, err
+	}
+	s.spec = s.specFor()
+	p, err := sandbox.Start(ctx, s.spec)
+	if err != nil {
+		return 125, err
+	}
+	if file := p.Listener(); file != nil {
+		inner, err := net.FileListener(file)
+		_ = file.Close() // the listener has its own
+		if err != nil {
+			return 125, fmt.Errorf("taking the sandbox's listener: %w", err)
+		}
+		go func() { _ = proxy.Serve(inner) }() // ends with Close
+	}
+	stop := s.watch(ctx, sink)
+	defer stop()
+	return p.Wait()
+}
+
+// watch accompanies the run; the check at its end decides, so a watcher that
+// cannot start is told and no reason to stop.
+func (s *session) watch(ctx context.Context, sink event.Sink) (stop func()) {
+	a := s.start.areas[0]
+	if s.policy.Sandbox.Workspace != policy.WorkspaceWrite {
+		return func() {}
+	}
+	w, err := watch.New(a.dir, a.matcher, sink, watch.Options{Set: a.set})
+	if err != nil {
+		sink.Report(event.Event{Time: s.g.Now(), Kind: event.WatchGap, Subject: a.dir, Reason: err.Error()})
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := w.Run(ctx); err != nil {
+			sink.Report(event.Event{Time: s.g.Now(), Kind: event.WatchGap, Subject: a.dir, Reason: err.Error()})
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// specFor is the sandbox of this run; it touches nothing.
+func (s *session) specFor() sandbox.Spec {
+	proxy := egress.Environ(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), sandbox.ProxyPort))
+	spec := sandbox.Spec{
+		Argv:    s.argv,
+		Env:     s.g.environ(s.policy, s.plan.base.Home, proxy),
+		Dir:     s.g.Dir,
+		Mounts:  s.plan.mounts(),
+		Write:   s.plan.writable(),
+		Network: sandbox.Proxy,
+		As:      s.g.identity(s.w),
+		Stdin:   s.g.Stdin,
+	}
+	spec.Stdout, _ = s.g.Stdout.(*os.File)
+	spec.Stderr, _ = s.g.Stderr.(*os.File)
+	return spec
+}
+
+// finish is the end-of-run check and what is told of it.
+func (s *session) finish() (Report, error) {
+	after, err := s.w.compare(s.start)
+	if err != nil {
+		return Report{}, err
+	}
+	r, err := s.report(after)
+	if err != nil {
+		return Report{}, err
+	}
+	if len(after.findings) > 0 {
+		if err := s.w.saveLast(s.start); err != nil {
+			return Report{}, err
+		}
+	}
+	if err := s.mark.clear(); err != nil {
+		return Report{}, err
+	}
+	s.mark = nil
+	return r, nil
+}
+
+func (s *session) close() {
+	if s.mark != nil {
+		_ = s.mark.lock.Close() // the mark stays: the check is owed
+	}
+}
+
+// runID names a run: sortable by time, unique by process.
+func runID(now time.Time) string {
+	return fmt.Sprintf("%s-%d", now.UTC().Format("20060102T150405.000000000"), os.Getpid())
+}
