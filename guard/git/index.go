@@ -69,6 +69,7 @@ func ParseIndex(data []byte, f ObjectFormat) (*Index, error) {
 		return fail("it is too short for its number of entries")
 	}
 	p := &indexParser{data: body, text: string(body), pos: 12, version: version, hash: n}
+	bad := ""
 	x := &Index{Version: int(version), Entries: make([]IndexEntry, count)}
 	for i := range x.Entries {
 		e := &x.Entries[i]
@@ -76,10 +77,20 @@ func ParseIndex(data []byte, f ObjectFormat) (*Index, error) {
 			return fail("entry %d: %v", i, err)
 		}
 		if i > 0 && !entryBefore(&x.Entries[i-1], e) {
-			return fail("entry %d is out of order or there twice", i)
+			p.object("it is out of order or there twice")
+		}
+		if p.bad != "" && bad == "" {
+			bad = fmt.Sprintf("entry %d: %s", i, p.bad)
 		}
 	}
-	return x, checkExtensions(body[p.pos:])
+	// First the extensions: in a split index entries are not what they are elsewhere.
+	if err := checkIndexExtensions(body[p.pos:]); err != nil {
+		return nil, err
+	}
+	if bad != "" {
+		return fail("%s", bad)
+	}
+	return x, nil
 }
 
 // checksumHolds checks the trailer, which is all zero under index.skipHash. It
@@ -119,6 +130,13 @@ type indexParser struct {
 	version uint32
 	hash    int    // bytes
 	last    []byte // previous path, for version 4
+	bad     string // what is wrong with an entry that could be read
+}
+
+func (p *indexParser) object(why string) {
+	if p.bad == "" {
+		p.bad = why
+	}
 }
 
 func (p *indexParser) entry(e *IndexEntry) error {
@@ -144,14 +162,15 @@ func (p *indexParser) entry(e *IndexEntry) error {
 		e.SkipWorktree = ext&extSkipWorktree != 0
 		e.IntentToAdd = ext&extIntentToAdd != 0
 		if ext&^(extSkipWorktree|extIntentToAdd) != 0 {
-			return fmt.Errorf("it has flags that are not known")
+			p.object("it has flags that are not known")
 		}
 		p.pos += 2
 	}
 	if err := p.path(e, start, int(flags&flagNameLength)); err != nil {
 		return err
 	}
-	return checkIndexMode(e)
+	p.checkMode(e)
+	return nil
 }
 
 // path reads the path: in version 4 what differs from the previous one, else
@@ -178,8 +197,11 @@ func (p *indexParser) path(e *IndexEntry, start, length int) error {
 		e.Path = p.text[p.pos : p.pos+end]
 		p.pos = start + (p.pos+end-start+8)&^7
 	}
-	if p.pos > len(p.data) || e.Path == "" || length != min(len(e.Path), flagNameLength) {
-		return fmt.Errorf("its path has another length than it says")
+	if p.pos > len(p.data) {
+		return fmt.Errorf("its path does not end")
+	}
+	if e.Path == "" || length != min(len(e.Path), flagNameLength) {
+		p.object("its path has another length than it says")
 	}
 	return nil
 }
@@ -202,26 +224,25 @@ func indexVarint(b []byte) (v, n int) {
 	return 0, 0
 }
 
-// checkIndexMode reduces the mode to git's and holds sparse directories, and
+// checkMode reduces the mode to git's and holds sparse directories, and
 // nothing else, to a slash at their end.
-func checkIndexMode(e *IndexEntry) error {
+func (p *indexParser) checkMode(e *IndexEntry) {
 	switch e.Mode & 0o170000 {
 	case 0o100000:
 		e.Mode = modeFile | e.Mode&0o100/0o100*0o111
 	case modeSymlink, modeGitlink, modeDir:
 		e.Mode &= 0o170000
 	default:
-		return fmt.Errorf("its mode %o is not known", e.Mode)
+		p.object(fmt.Sprintf("its mode %o is not known", e.Mode))
 	}
 	if (e.Mode == modeDir) != strings.HasSuffix(e.Path, "/") {
-		return fmt.Errorf("its mode %o does not fit its path", e.Mode)
+		p.object(fmt.Sprintf("its mode %o does not fit its path", e.Mode))
 	}
-	return nil
 }
 
-// checkExtensions refuses those that change what the entries mean: their names
+// checkIndexExtensions refuses those that change what the entries mean: their names
 // begin with a small letter.
-func checkExtensions(b []byte) error {
+func checkIndexExtensions(b []byte) error {
 	for len(b) > 0 {
 		if len(b) < 8 {
 			return &CorruptError{What: "index", Why: "an extension is cut off"}

@@ -67,17 +67,17 @@ var indexStates = []struct {
 
 func TestIndexAsGit(t *testing.T) {
 	for _, format := range []string{"sha1", "sha256"} {
-		for _, version := range []int{2, 3, 4} {
-			for _, tc := range indexStates {
-				if format == "sha256" && tc.name != "mixed" && tc.name != "conflict" {
-					continue
-				}
-				t.Run(fmt.Sprintf("%s/v%d/%s", format, version, tc.name), func(t *testing.T) {
-					f := newFixture(t)
-					mixedTree(f, "--object-format="+format)
-					tc.setup(f)
+		for _, tc := range indexStates {
+			if format == "sha256" && tc.name != "mixed" && tc.name != "conflict" {
+				continue
+			}
+			t.Run(format+"/"+tc.name, func(t *testing.T) {
+				f := newFixture(t)
+				mixedTree(f, "--object-format="+format)
+				tc.setup(f)
+				r := f.open("ws")
+				for _, version := range []int{2, 3, 4} {
 					f.git("ws", "update-index", "--index-version", strconv.Itoa(version))
-					r := f.open("ws")
 					x, err := r.Index()
 					if err != nil {
 						t.Fatal(err)
@@ -86,13 +86,13 @@ func TestIndexAsGit(t *testing.T) {
 						t.Errorf("version %d", x.Version)
 					}
 					if got, want := lsFiles(x), f.git("ws", "ls-files", "--stage", "-v", "-z"); got != want {
-						t.Errorf("got  %q\nwant %q", got, want)
+						t.Errorf("version %d:\ngot  %q\nwant %q", version, got, want)
 					}
 					if tc.tree {
 						sameAsWritten(t, f, r, x)
 					}
-				})
-			}
+				}
+			})
 		}
 	}
 }
@@ -270,7 +270,6 @@ func TestCraftedIndex(t *testing.T) {
 	f.git("ws", "update-index", "--add", "--cacheinfo", "100755,"+blob+",xgit/hooks/pre-commit")
 	data := f.read("ws/.git/index")
 	body := strings.Replace(data[:len(data)-20], "xgit/hooks", ".git/hooks", 1)
-	// "a" sorts after ".git", so the crafted file is in order only with its entries exchanged, as git itself accepts neither.
 	if _, err := ParseIndex(withSum(body), SHA1); errType(err) != "CorruptError" {
 		t.Errorf("out of order: %v", err)
 	}
