@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 )
 
-const evil = "# planted by the self-test\n"
+// evil makes git run a program where it stands in a configuration, and is no
+// sound JSON, YAML or shell anywhere else: nothing may take it for harmless.
+const evil = "[core]\n\tfsmonitor = /nonexistent/planted-by-the-self-test\n"
 
 // frozenAttempts go for what is read-only in a writable workspace, by every
 // door that leads to a name.
