@@ -80,6 +80,7 @@ func hashMember(t surface.Tree, m surface.Member) (File, error) {
 		if stable {
 			return f, nil
 		}
+		m.Type = surface.Other // may be another now: look before opening
 	}
 	return File{}, &UnstableError{Path: m.Path, Tries: hashTries}
 }
@@ -87,15 +88,17 @@ func hashMember(t surface.Tree, m surface.Member) (File, error) {
 // hashOnce hashes one member. It is not stable when the file was written, or
 // changed its type, in between.
 func hashOnce(t surface.Tree, m surface.Member) (f File, stable bool, err error) {
-	e, err := t.Lstat(m.Path)
-	if errors.Is(err, surface.ErrNotExist) {
-		return File{Path: m.Path}, true, nil
-	}
-	if err != nil {
-		return f, false, err
-	}
-	if e.Type != surface.Regular {
-		return describe(m, e, textSum(e)), true, nil
+	if m.Type != surface.Regular {
+		e, err := t.Lstat(m.Path)
+		if errors.Is(err, surface.ErrNotExist) {
+			return File{Path: m.Path}, true, nil
+		}
+		if err != nil {
+			return f, false, err
+		}
+		if e.Type != surface.Regular {
+			return describe(m, e, textSum(e)), true, nil
+		}
 	}
 	r, e, err := t.Open(m.Path)
 	if errors.Is(err, surface.ErrNotExist) || errors.Is(err, surface.ErrNotRegular) {
