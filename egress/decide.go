@@ -52,9 +52,10 @@ type Decision struct {
 
 // ruleset is the policy in the form decisions are made by.
 type ruleset struct {
-	deny, allow []policy.Rule
-	private     [][]netip.Prefix // what each allow rule opens, with what the policy opens for all
-	query       bool             // some rule looks at queries
+	deny, allow     []policy.Rule
+	denyBy, allowBy hostIndex
+	private         [][]netip.Prefix // what each allow rule opens, with what the policy opens for all
+	query           bool             // some rule looks at queries
 }
 
 // compile refuses what this proxy cannot hold a request to: a rule that cannot
@@ -68,7 +69,7 @@ func compile(e policy.Egress) (ruleset, error) {
 			return ruleset{}, fmt.Errorf("%s: git rules and budgets are not supported", r.Pos)
 		}
 	}
-	rs := ruleset{deny: e.Deny, allow: e.Allow}
+	rs := ruleset{deny: e.Deny, allow: e.Allow, denyBy: indexHosts(e.Deny), allowBy: indexHosts(e.Allow)}
 	for _, r := range e.Allow {
 		rs.private = append(rs.private, slices.Concat(e.AllowPrivate, r.Private))
 	}
@@ -97,7 +98,8 @@ func (rs *ruleset) decide(r Request) Decision {
 	if rs.query {
 		q = r.parameters()
 	}
-	for i := range rs.deny {
+	var room [16]int
+	for _, i := range rs.denyBy.find(r.Host, room[:0]) {
 		switch d := &rs.deny[i]; {
 		case !denies(d, r, q):
 		case r.Tunnel && d.NeedsRequest():
@@ -107,7 +109,7 @@ func (rs *ruleset) decide(r Request) Decision {
 		}
 	}
 	var near *policy.Rule // the first rule for this host and port that did not match
-	for i := range rs.allow {
+	for _, i := range rs.allowBy.find(r.Host, room[:0]) {
 		a := &rs.allow[i]
 		if !a.Host.Match(r.Host) || !a.MatchPort(r.Port) {
 			continue

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,31 @@ func TestDecisionNamesRule(t *testing.T) {
 		}
 		if d := Decide(e, r); d.Rule == nil || !strings.HasPrefix(d.Rule.Pos.String(), tt.rule) {
 			t.Errorf("%s %s: decided by %v, want %s", tt.method, tt.target, d.Rule, tt.rule)
+		}
+	}
+}
+
+// The index finds every rule that matches, in order.
+func TestHostIndex(t *testing.T) {
+	var rules []policy.Rule
+	for _, h := range []string{"a.test", "*.a.test", "*.test", "b.a.test", "*.b.a.test", "a.test", "192.0.2.1", "2001:db8::1", "*.a.test"} {
+		rules = append(rules, rule(t, h))
+	}
+	ix := indexHosts(rules)
+	for _, host := range []string{"a.test", "b.a.test", "c.b.a.test", "test", "x.test", "192.0.2.1", "2001:db8::1", "other", "xa.test", "a.test.other"} {
+		var want, got []int
+		for i := range rules {
+			if rules[i].Host.Match(host) {
+				want = append(want, i)
+			}
+		}
+		for _, i := range ix.find(host, nil) {
+			if rules[i].Host.Match(host) {
+				got = append(got, i)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: found %v, want %v", host, got, want)
 		}
 	}
 }
