@@ -219,22 +219,25 @@ func (p *configParser) setting() (setting, bool) {
 }
 
 // value reads to the end of the line: quotes, escapes, continued lines,
-// comments; space at both ends goes.
+// comments; space at both ends goes. Where versions of git disagree, it
+// refuses: control characters, space at the end of a continued value.
 func (p *configParser) value() (string, bool) {
 	var v []byte
 	kept := 0 // of v, without space at the end
-	quoted := false
+	quoted, continued := false, false
 	for !p.end() {
 		c := p.text[p.at]
 		p.at++
 		switch {
 		case c == '\n':
 			p.at--
-			return string(v[:kept]), !quoted
+			return string(v[:kept]), !quoted && (!continued || kept == len(v))
 		case !quoted && (c == '#' || c == ';'):
 			p.skipLine()
-			return string(v[:kept]), true
-		case !quoted && (c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'):
+			return string(v[:kept]), !continued || kept == len(v)
+		case c < ' ' && c != '\t':
+			return "", false
+		case !quoted && (c == ' ' || c == '\t'):
 			if kept > 0 {
 				v = append(v, c)
 			}
@@ -248,13 +251,15 @@ func (p *configParser) value() (string, bool) {
 			v = append(v, b...)
 			if len(b) > 0 {
 				kept = len(v)
+			} else {
+				continued = true
 			}
 		default:
 			v = append(v, c)
 			kept = len(v)
 		}
 	}
-	return string(v[:kept]), !quoted
+	return string(v[:kept]), !quoted && !continued
 }
 
 func (p *configParser) escape() (string, bool) {

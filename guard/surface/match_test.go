@@ -326,3 +326,12 @@ func TestGlobLanguage(t *testing.T) {
 		})
 	}
 }
+
+func TestMatchDoesNotAllocate(t *testing.T) {
+	m := mustMatcher(t, Rules{Protect: []string{"data/**"}})
+	for _, path := range realisticPaths() {
+		if n := testing.AllocsPerRun(10, func() { m.Match(path, Regular) }); n != 0 {
+			t.Fatalf("Match(%q) allocates %v times", path, n)
+		}
+	}
+}
