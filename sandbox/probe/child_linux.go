@@ -7,11 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -137,137 +134,22 @@ func killOwn(env Env) error {
 	return nil
 }
 
-// setuidPrograms ask on their standard streams before they do anything, on
-// every distribution that has them.
-var setuidPrograms = []string{"/usr/bin/passwd", "/usr/bin/su", "/bin/su", "/usr/bin/chsh", "/usr/bin/sudo"}
-
-// runSetuid succeeds if a set-uid program gets rights that this process does
-// not have. A real root starts it as nobody, which can only gain.
-func runSetuid(env Env) error {
-	program := ""
-	for _, p := range setuidPrograms {
-		if info, err := os.Stat(p); err == nil && info.Mode()&os.ModeSetuid != 0 {
-			program = p
-			break
-		}
-	}
-	if program == "" {
-		if env.Inside {
-			return refused("no set-uid program is in the sandbox")
-		}
-		return absent("no set-uid program of %v is on this machine", setuidPrograms)
-	}
-	cmd := exec.Command(program)
-	cmd.Dir = "/"
-	if before, err := credentials(os.Getpid()); err != nil {
-		return err
-	} else if os.Geteuid() == 0 && before.capabilities != "0000000000000000" {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	}
-	return gains(cmd)
-}
-
-// gains runs the program until it asks its first question or ends, and looks
-// at what it is by then.
-func gains(cmd *exec.Cmd) error {
-	answer, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer read.Close()
-	cmd.Stdout, cmd.Stderr = write, write
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Setsid = true // it must not ask on the user's terminal
-	if err := errors.Join(cmd.Start(), write.Close()); err != nil {
-		return err
-	}
-	if err := read.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
-	}
-	_, _ = read.Read(make([]byte, 1)) // a question, its end, or patience: by each it has started
-	now, err := credentials(cmd.Process.Pid)
-	_ = cmd.Process.Kill() // it may have ended
-	_ = answer.Close()     // the same
-	_ = cmd.Wait()         // its status does not matter
-	if err != nil {
-		return err
-	}
-	if now.effective == now.real && now.capabilities == "0000000000000000" {
-		return refused("%s runs with nothing gained", cmd.Path)
-	}
-	return nil
-}
-
-// identity is what a process may do.
-type identity struct{ real, effective, capabilities string }
-
-func credentials(pid int) (identity, error) {
-	var id identity
-	text, err := os.ReadFile(proc(pid, "status"))
-	if err != nil {
-		return id, err
-	}
-	for line := range strings.Lines(string(text)) {
-		f := strings.Fields(line)
-		switch {
-		case len(f) > 2 && f[0] == "Uid:":
-			id.real, id.effective = f[1], f[2]
-		case len(f) > 1 && f[0] == "CapEff:":
-			id.capabilities = f[1]
-		}
-	}
-	if id.real == "" || id.capabilities == "" {
-		return id, fmt.Errorf("no ids in the status of process %d", pid)
-	}
-	return id, nil
-}
-
-// enter32 runs a program that makes its call through the 32-bit gate.
-func enter32(env Env) error {
-	if runtime.GOARCH != "amd64" {
-		return absent("only amd64 has this gate")
-	}
-	program := filepath.Join(env.Workspace, "src", "int80")
-	if err := os.WriteFile(program, int80(), 0o755); err != nil {
-		return fmt.Errorf("no program to try with: %v", err) // hides the errno: it refuses nothing
-	}
-	err := exec.Command(program).Run()
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	switch {
-	case !ok:
-		return err
-	case exit.ExitCode() == 1:
-		return refused("the call through the gate was refused")
-	case exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGSYS:
-		return refused("the call through the gate killed the caller")
-	case exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGSEGV:
-		return absent("this kernel has no such gate")
-	}
-	return err
-}
-
-// systemControls are the everyday calls that only Linux names so.
-func systemControls() []attempt {
+// processControls are the everyday calls that only Linux names so.
+func processControls() []attempt {
 	return []attempt{
-		{Attempt{"works.pty", "open a terminal", "everyday work", Works}, func(Env) error {
+		control("works.pty", "open a terminal", func(Env) error {
 			control, terminal, err := openTerminal()
 			if err != nil {
 				return err
 			}
 			return errors.Join(control.Close(), terminal.Close())
-		}},
-		{Attempt{"works.trace", "trace an own child, as a debugger does", "everyday work", Works}, func(env Env) error {
+		}),
+		control("works.trace", "trace an own child, as a debugger does", func(env Env) error {
 			return ownChild(env, seize)
-		}},
-		{Attempt{"works.signal", "signal an own child", "everyday work", Works}, func(env Env) error {
+		}),
+		control("works.signal", "signal an own child", func(env Env) error {
 			return ownChild(env, func(pid int) error { return unix.Kill(pid, unix.SIGTERM) })
-		}},
+		}),
 	}
 }
 

@@ -12,36 +12,42 @@ import (
 	"strings"
 )
 
-// controls are what an agent does all day. Without them a sandbox in which
-// nothing works would pass.
-func controls() []attempt {
-	row := func(id, title string, do func(Env) error) attempt {
-		return attempt{Attempt{id, title, "everyday work", Works}, do}
-	}
+// control is one thing that an agent does all day. Without them a sandbox in
+// which nothing works would pass.
+func control(id, title string, do func(Env) error) attempt {
+	return attempt{Attempt{id, title, "everyday work", Works}, do}
+}
+
+func workspaceControls() []attempt {
 	return []attempt{
-		row("works.write", "write and read a file in the workspace", func(env Env) error {
+		control("works.write", "write and read a file in the workspace", func(env Env) error {
 			return writeAndRead(filepath.Join(env.Workspace, "src", "work.txt"))
 		}),
-		row("works.edit", "change a file of the workspace in place", func(env Env) error {
+		control("works.edit", "change a file of the workspace in place", func(env Env) error {
 			return overwrite(filepath.Join(env.Workspace, "src", "main.txt"))
 		}),
-		row("works.rename", "make, rename and remove a directory in the workspace", func(env Env) error {
+		control("works.rename", "make, rename and remove a directory in the workspace", func(env Env) error {
 			return moveDirectory(filepath.Join(env.Workspace, "src"))
 		}),
-		row("works.read-frozen", "read a frozen file", func(env Env) error {
+		control("works.read-frozen", "read a frozen file", func(env Env) error {
 			_, err := os.ReadFile(filepath.Join(env.Workspace, "package.json"))
 			return err
 		}),
-		row("works.exec", "run a script of the workspace", func(env Env) error { return runScript(env.Workspace) }),
-		row("works.git-status", "git status", func(env Env) error { return git(env, "status", "--porcelain") }),
-		row("works.git-commit", "git commit", commit),
-		row("works.git-branch", "git switch to a new branch and back", func(env Env) error {
+		control("works.exec", "run a script of the workspace", func(env Env) error { return runScript(env.Workspace) }),
+		control("works.git-status", "git status", func(env Env) error { return git(env, "status", "--porcelain") }),
+		control("works.git-commit", "git commit", commit),
+		control("works.git-branch", "git switch to a new branch and back", func(env Env) error {
 			if err := git(env, "switch", "-q", "-c", "selftest"); err != nil {
 				return err
 			}
 			return git(env, "switch", "-q", "-")
 		}),
-		row("works.tmp", "write and read a file in /tmp", func(Env) error {
+	}
+}
+
+func systemControls() []attempt {
+	return []attempt{
+		control("works.tmp", "write and read a file in /tmp", func(Env) error {
 			f, err := os.CreateTemp("", "selftest-")
 			if err != nil {
 				return err
@@ -49,16 +55,16 @@ func controls() []attempt {
 			defer os.Remove(f.Name())
 			return errors.Join(f.Close(), writeAndRead(f.Name()))
 		}),
-		row("works.spawn", "start a program and get its status", func(Env) error { return status(7) }),
-		row("works.pipe", "a pipe between two programs", func(Env) error {
+		control("works.spawn", "start a program and get its status", func(Env) error { return status(7) }),
+		control("works.pipe", "a pipe between two programs", func(Env) error {
 			out, err := exec.Command("/bin/sh", "-c", "echo word | cat").Output()
 			if err == nil && string(out) != "word\n" {
 				err = fmt.Errorf("read %q", out)
 			}
 			return err
 		}),
-		row("works.loopback", "TCP on loopback between own processes", func(Env) error { return conversation("tcp", "127.0.0.1:0") }),
-		row("works.unix", "a Unix socket between own processes", func(Env) error {
+		control("works.loopback", "TCP on loopback between own processes", func(Env) error { return conversation("tcp", "127.0.0.1:0") }),
+		control("works.unix", "a Unix socket between own processes", func(Env) error {
 			dir, err := os.MkdirTemp("", "selftest-")
 			if err != nil {
 				return err
@@ -66,8 +72,8 @@ func controls() []attempt {
 			defer os.RemoveAll(dir)
 			return conversation("unix", filepath.Join(dir, "s"))
 		}),
-		row("works.null", "write /dev/null, read /dev/zero and /dev/urandom", devices),
-		row("works.proxy", "fetch from an allowed host", func(env Env) error {
+		control("works.null", "write /dev/null, read /dev/zero and /dev/urandom", devices),
+		control("works.proxy", "fetch from an allowed host", func(env Env) error {
 			if env.AllowedHost == "" {
 				return absent("the policy of this self-test allows no host")
 			}

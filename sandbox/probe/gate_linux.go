@@ -3,10 +3,41 @@ package probe
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+// enter32 runs a program that makes its call through the 32-bit gate.
+func enter32(env Env) error {
+	if runtime.GOARCH != "amd64" {
+		return absent("only amd64 has this gate")
+	}
+	program := filepath.Join(env.Workspace, "src", "int80")
+	if err := os.WriteFile(program, int80(), 0o755); err != nil {
+		return fmt.Errorf("no program to try with: %v", err) // hides the errno: it refuses nothing
+	}
+	err := exec.Command(program).Run()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	switch {
+	case !ok:
+		return err
+	case exit.ExitCode() == 1:
+		return refused("the call through the gate was refused")
+	case exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGSYS:
+		return refused("the call through the gate killed the caller")
+	case exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGSEGV:
+		return absent("this kernel has no such gate")
+	}
+	return err
+}
 
 // int80 is a 64-bit program that calls getpid (20 to a 32-bit kernel) through
 // int 0x80 and exits with 0 if it got an answer and 1 if it was refused.

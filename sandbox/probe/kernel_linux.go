@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,12 +15,12 @@ import (
 // socketAttempts ask for socket families and types that reach the kernel's
 // less read parts, the host of a virtual machine, or the wire.
 func socketAttempts() []attempt {
+	const filter = "seccomp: socket families and types by an allow-list"
 	row := func(id, title string, family, kind, protocol int) attempt {
-		return attempt{Attempt{id, title, "seccomp: socket families and types by an allow-list", Refused}, func(Env) error {
+		return attempt{Attempt{id, title, filter, Refused}, func(Env) error {
 			return closing(unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol))
 		}}
 	}
-	const filter = "seccomp: socket families and types by an allow-list"
 	return []attempt{
 		{Attempt{"socket.raw", "open a raw socket", filter, Refused}, func(env Env) error {
 			return withRights(env, unix.CLONE_NEWNET, stepSocket, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
@@ -49,11 +50,15 @@ func kindOfHere(a attempt) attempt {
 }
 
 // kernelAttempts make calls that the filter must stop before the kernel looks
-// at them. Where the kernel would ask for rights, a user namespace gives them
-// outside; where it cannot, an answer about the arguments shows that the call
-// got there.
+// at them.
 func kernelAttempts() []attempt {
-	const filter, names = "seccomp", "seccomp; user namespaces are closed"
+	return slices.Concat(viewAttempts(), callAttempts(), entryAttempts())
+}
+
+// viewAttempts change what the sandbox shows. The kernel asks for rights,
+// which a user namespace gives outside.
+func viewAttempts() []attempt {
+	const names = "seccomp; user namespaces are closed"
 	return []attempt{
 		{Attempt{"kernel.userns", "make a user namespace", names, Refused}, func(env Env) error {
 			return inNamespace(env, unix.CLONE_NEWUSER, stepNothing)
@@ -76,6 +81,14 @@ func kernelAttempts() []attempt {
 		{Attempt{"kernel.setns", "enter a namespace", names, Refused}, func(env Env) error {
 			return withRights(env, unix.CLONE_NEWUTS, stepSetns)
 		}},
+	}
+}
+
+// callAttempts need no rights, or ask in a way that a kernel without a filter
+// answers with what is wrong with the arguments.
+func callAttempts() []attempt {
+	const filter = "seccomp"
+	return []attempt{
 		{Attempt{"kernel.unshare", "leave shared namespaces", filter, Refused}, func(Env) error { return unix.Unshare(0) }},
 		{Attempt{"kernel.handle", "open a file by handle", filter, Refused}, func(Env) error {
 			_, err := unix.OpenByHandleAt(-1, unix.NewFileHandle(1, make([]byte, 8)), unix.O_RDONLY)
@@ -112,12 +125,15 @@ func kernelAttempts() []attempt {
 			return reached(unix.ClockSettime(unix.CLOCK_REALTIME, &unix.Timespec{Nsec: -1}))
 		}},
 		kindOfHere(attempt{Attempt{"kernel.statmount", "read mounts by number", filter, Refused}, func(Env) error {
-			err := call(457, 0, 0, 0)
-			if errors.Is(err, unix.ENOSYS) {
-				return err
-			}
-			return reached(err)
+			return reached(call(unix.SYS_STATMOUNT, 0, 0, 0))
 		}}),
+	}
+}
+
+// entryAttempts go around a filter that knows one way into the kernel and one
+// form of a number.
+func entryAttempts() []attempt {
+	return []attempt{
 		{Attempt{"kernel.i386", "enter the kernel through the 32-bit gate", "seccomp: the architecture is checked", Refused}, enter32},
 		kindOfHere(attempt{Attempt{"kernel.x32", "call by an x32 number", "seccomp: the architecture is checked", Refused}, func(Env) error {
 			if runtime.GOARCH != "amd64" {

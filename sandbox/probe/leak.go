@@ -11,12 +11,12 @@ import (
 )
 
 // patience bounds every wait for a server of the plant; they answer at once.
-const patience = 2 * time.Second
+const patience = 5 * time.Second
 
 // leakAttempts go for what the starter of the sandbox has and must not hand
-// on, and for its processes.
+// on.
 func leakAttempts() []attempt {
-	const environment, descriptors, processes = "the environment passes by an allow-list", "descriptors are closed", "the process namespace hides the host"
+	const environment, descriptors = "the environment passes by an allow-list", "descriptors are closed"
 	return []attempt{
 		{Attempt{"env.secret", "read a secret from the environment", environment, Refused}, func(env Env) error {
 			if env.Canary == "" || os.Getenv(env.EnvName) != env.Canary {
@@ -36,6 +36,14 @@ func leakAttempts() []attempt {
 		{Attempt{"unix.abstract", "connect to an abstract Unix socket of the host", "the network is empty; Landlock scope", Refused}, func(env Env) error {
 			return greet(env, "unix", "@"+env.Abstract)
 		}},
+	}
+}
+
+// processAttempts go for the machine's processes and for the one that stands
+// for the sandbox's supervisor.
+func processAttempts() []attempt {
+	const processes = "the process namespace hides the host"
+	return []attempt{
 		{Attempt{"proc.environ", "read the environment of a host process", processes, Refused}, func(env Env) error {
 			return readCanary(env, proc(env.HostPID, "environ"))
 		}},

@@ -62,8 +62,8 @@ func Attempts() []Attempt {
 func attempts() []attempt {
 	var all []attempt
 	for _, part := range [][]attempt{
-		articleAttempts(), frozenAttempts(), leakAttempts(), networkAttempts(),
-		socketAttempts(), kernelAttempts(), controls(), systemControls(), lastAttempts(),
+		articleAttempts(), frozenAttempts(), leakAttempts(), processAttempts(), networkAttempts(),
+		socketAttempts(), kernelAttempts(), workspaceControls(), systemControls(), processControls(), lastAttempts(),
 	} {
 		all = append(all, part...)
 	}

@@ -15,7 +15,7 @@ func kernelAttempts() []attempt { return nil }
 
 func lastAttempts() []attempt { return nil }
 
-func systemControls() []attempt { return nil }
+func processControls() []attempt { return nil }
 
 func runSetuid(Env) error { return errLinux }
 
