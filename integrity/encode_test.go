@@ -51,6 +51,9 @@ func TestRoundTrip(t *testing.T) {
 	if again := text(t, back); again != out {
 		t.Errorf("second text differs:\n%s\n%s", out, again)
 	}
+	if back.Digest() != sum(out) || NewManifest(nil).Digest() == back.Digest() {
+		t.Error("the digest is not that of the text")
+	}
 	if got := back.Get("Makefile").Entry; got != "e" {
 		t.Errorf("entry = %q", got)
 	}

@@ -18,6 +18,7 @@ package integrity
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -133,6 +134,16 @@ func (m *Manifest) Get(path string) File {
 		}
 	}
 	return File{Path: path}
+}
+
+// Digest returns the sum of the manifest's text, so that one value names all
+// of it.
+func (m *Manifest) Digest() Sum {
+	h := sha256.New()
+	_, _ = m.WriteTo(h) // a hash takes everything
+	var s Sum
+	h.Sum(s[:0])
+	return s
 }
 
 // Select returns the manifest of the lines that keep accepts: the part of a

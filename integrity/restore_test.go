@@ -97,6 +97,9 @@ func TestRestore(t *testing.T) {
 			s.write(f.Path, "evil")
 			s.must(os.Chmod(s.path(f.Path), 0o666))
 		}, true, 0o644},
+		{"set-id bit", f, func(s start) { s.must(os.Chmod(s.path(f.Path), 0o644|os.ModeSetuid)) }, true, 0o644},
+		{"opened to others", with(f, func(f *File) { f.Perm = 0o600 }), func(s start) {}, true, 0o600},
+		{"a second name holds it", f, func(s start) { s.must(os.Link(s.path(f.Path), s.path("a/second"))) }, true, 0o644},
 		{"replaced by a link", f, func(s start) {
 			s.must(os.Remove(s.path(f.Path)))
 			s.must(os.Symlink("/etc/passwd", s.path(f.Path)))

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"sync"
@@ -151,41 +150,57 @@ func textSum(e surface.WalkEntry) Sum {
 	return Sum{}
 }
 
-// sums streams the content; it is kept in memory only where its executable
-// part has to be found.
+// buffers are shared because most surfaces are far smaller than one, and
+// making one a file would cost more than hashing it.
+var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// sums reads the content once. A long one is streamed; it is kept in memory
+// only where its executable part has to be found.
 func sums(r io.Reader, m surface.Member) (whole, part Sum, size int64, err error) {
-	var content bytes.Buffer
-	h := sha256.New()
 	structured := m.Hit.Entry != nil && m.Hit.Entry.Part != surface.Whole
+	buf := buffers.Get().(*[64 << 10]byte)
+	defer buffers.Put(buf)
+	n, err := io.ReadFull(r, buf[:])
+	content := buf[:n]
+	switch {
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		whole = sha256.Sum256(content)
+	case err != nil:
+		return whole, part, 0, err
+	default:
+		content, whole, size, err = longSum(content, r, structured)
+		if err != nil {
+			return whole, part, size, err
+		}
+		structured = structured && size <= maxPart
+	}
+	size = max(size, int64(n))
 	if structured {
-		size, err = io.Copy(io.MultiWriter(h, &content), io.LimitReader(r, maxPart+1))
-		structured = size <= maxPart
-	}
-	if err == nil && !structured {
-		var n int64
-		n, err = copyHash(h, r)
-		size += n
-	}
-	if err != nil {
-		return whole, part, size, err
-	}
-	h.Sum(whole[:0])
-	if structured {
-		if p, all := surface.ExecutablePart(*m.Hit.Entry, m.Path, content.Bytes()); !all {
+		if p, all := surface.ExecutablePart(*m.Hit.Entry, m.Path, content); !all {
 			return whole, sha256.Sum256(p), size, nil
 		}
 	}
 	return whole, whole, size, nil
 }
 
-// buffers are shared because most surfaces are far smaller than one, and
-// making one a file would cost more than hashing it.
-var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
-
-func copyHash(h hash.Hash, r io.Reader) (int64, error) {
-	buf := buffers.Get().(*[64 << 10]byte)
-	defer buffers.Put(buf)
-	return io.CopyBuffer(h, struct{ io.Reader }{r}, buf[:])
+// longSum hashes head and what follows, and returns all of it when it is
+// wanted and not too long.
+func longSum(head []byte, r io.Reader, keep bool) (content []byte, sum Sum, size int64, err error) {
+	h := sha256.New()
+	w := io.Writer(h)
+	var kept bytes.Buffer
+	if keep {
+		w = io.MultiWriter(h, &kept)
+	}
+	// A write to a hash or a buffer does not fail.
+	size, err = io.Copy(w, io.LimitReader(io.MultiReader(bytes.NewReader(head), r), maxPart+1))
+	if err == nil {
+		var n int64
+		n, err = io.Copy(h, r)
+		size += n
+	}
+	h.Sum(sum[:0])
+	return kept.Bytes(), sum, size, err
 }
 
 // identity is what must be the same before and after a file was hashed. A tree

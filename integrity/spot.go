@@ -65,7 +65,7 @@ func (s spot) holds(now *unix.Stat_t, f File, data []byte) bool {
 	case f.Kind == Link && kind == unix.S_IFLNK:
 		text, err := s.readlink()
 		return err == nil && text == string(data)
-	case f.Kind == Regular && kind == unix.S_IFREG && (now.Mode&0o111 != 0) == (f.Mode&0o111 != 0):
+	case f.Kind == Regular && kind == unix.S_IFREG && safe(now, f):
 		file, err := s.open()
 		if err != nil {
 			return false
@@ -76,6 +76,16 @@ func (s spot) holds(now *unix.Stat_t, f File, data []byte) bool {
 		return err == nil && Sum(h.Sum(nil)) == f.Whole
 	}
 	return false
+}
+
+// safe reports whether a file's permissions are right and nobody holds a second
+// name for it that was not there.
+func safe(now *unix.Stat_t, f File) bool {
+	perm := uint32(now.Mode) & 0o7777
+	if f.Perm != 0 && perm != f.Perm || perm&0o7000 != 0 || (perm&0o111 != 0) != (f.Mode&0o111 != 0) {
+		return false
+	}
+	return uint64(now.Nlink) <= max(1, f.Nlink)
 }
 
 // make makes what f says under a temporary name beside s and returns the name,

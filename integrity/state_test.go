@@ -135,3 +135,33 @@ func TestStateIsKept(t *testing.T) {
 		}
 	}
 }
+
+func FuzzDecodeState(f *testing.F) {
+	f.Add([]byte(`{"version":1,"worktree":null,"index":[],"trees":{}}`))
+	name := filepath.Join(f.TempDir(), "s")
+	if err := (State{WorkTree: one(file("a b", "1")), Trees: map[string]*Manifest{"HEAD": empty()}}).Save(name); err != nil {
+		f.Fatal(err)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := decodeState(data)
+		if err != nil {
+			return
+		}
+		name := filepath.Join(t.TempDir(), "s")
+		if err := s.Save(name); err != nil {
+			t.Fatal(err)
+		}
+		back, err := LoadState(name)
+		if err != nil {
+			t.Fatalf("what was saved does not load: %v", err)
+		}
+		if len(Compare(s, back)) != 0 || len(Compare(back, s)) != 0 || len(back.Trees) != len(s.Trees) {
+			t.Error("differs after a round trip")
+		}
+	})
+}

@@ -57,3 +57,20 @@ func (w *Watcher) skip(dir string) bool {
 	_, whole := w.m.WholeDir(dir)
 	return !whole
 }
+
+// Recorder is a tree that notes its directories while another walks it, so
+// that one walk serves [surface.Resolve] and [Options.Dirs].
+type Recorder struct {
+	surface.Tree
+	Dirs []string
+}
+
+// Walk walks the tree. What fn leaves out is noted, and not what is below it.
+func (r *Recorder) Walk(fn func(surface.WalkEntry) error) error {
+	return r.Tree.Walk(func(e surface.WalkEntry) error {
+		if e.Type == surface.Dir {
+			r.Dirs = append(r.Dirs, e.Path)
+		}
+		return fn(e)
+	})
+}

@@ -30,7 +30,7 @@ func matcher(t testing.TB) *surface.Matcher {
 		any("vscode", ".vscode/tasks.json", surface.Freeze),
 		any("readme", "NOTE", surface.Note),
 		{ID: "hooks", Trigger: "git", Strict: surface.Freeze, Patterns: []surface.Pattern{{Glob: ".git/hooks/**"}}},
-	}, surface.Rules{Protect: []string{"dist/frozen/**"}})
+	}, surface.Rules{Protect: []string{"dist/frozen/**", "build/a/run.sh"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,22 +409,27 @@ func TestRenamedDirectoryIsFollowed(t *testing.T) {
 }
 
 func TestPathsOfCaller(t *testing.T) {
-	root := files(t, "Makefile", "sub/deep/package.json", "quiet/Makefile", "node_modules/x/package.json")
+	root := files(t, "Makefile", "sub/deep/package.json", "quiet/Makefile", "node_modules/x/package.json", "build/a/run.sh")
 	m := matcher(t)
 	tree, err := surface.WorkTree(root)
 	must(t, err)
-	set, err := surface.Resolve(tree, m)
+	rec := &Recorder{Tree: tree}
+	set, err := surface.Resolve(rec, m)
 	must(t, err)
 	must(t, os.Chmod(filepath.Join(root, "Makefile"), 0o755))
 	must(t, os.Remove(filepath.Join(root, "quiet/Makefile")))
-	dirs := []string{"", "sub", "sub/deep", "quiet", ".git", ".git/hooks", "gone", "node_modules", "node_modules/x"}
-	r := begin(t, root, Options{Dirs: dirs, Set: set, Interval: time.Hour})
+	r := begin(t, root, Options{Dirs: append(rec.Dirs, "gone", "sub/.", "."), Set: set, Interval: time.Hour})
 	r.wait("Makefile", "mode changed")
 	r.wait("quiet/Makefile", "removed")
 	write(t, root, "sub/deep/package.json", "new")
 	r.wait("sub/deep/package.json", "changed")
 	write(t, root, "sub/deep/er/Makefile", "new")
 	r.wait("sub/deep/er/Makefile", "created")
+	write(t, root, ".git/hooks/x", "new")
+	r.wait(".git/hooks/x", "created")
+	// Inside generated trees only what is known or frozen is followed.
+	must(t, os.Rename(filepath.Join(root, "build/a/run.sh"), filepath.Join(root, "build/a/x")))
+	r.wait("build/a/run.sh", "moved away")
 	write(t, root, "node_modules/x/package.json", "new")
 	for _, e := range r.rest() {
 		if strings.HasPrefix(e.Subject, "node_modules/x") {
