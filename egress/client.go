@@ -73,13 +73,12 @@ func (c *client) next() bool {
 }
 
 // malformed answers what net/http could not parse; a client that went away in
-// the middle gets nothing.
+// the middle, or took too long, gets nothing.
 func (c *client) malformed(err error) bool {
-	var ne net.Error
 	switch {
-	case errors.Is(err, errHeadTooLong):
+	case errors.Is(c.head.err, errHeadTooLong):
 		c.refuse(nil, Request{}, Decision{Code: CodeBadRequest, Reason: "the headers are longer than 64 KiB"}, true)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &ne):
+	case c.head.err != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 	default:
 		c.refuse(nil, Request{}, Decision{Code: CodeBadRequest, Reason: "the request is not HTTP/1"}, true)
 	}
@@ -177,6 +176,7 @@ type headReader struct {
 	r    io.Reader
 	on   bool
 	kept []byte
+	err  error // of the last read: net/http tells half a line, not why it ends
 }
 
 func (h *headReader) Read(p []byte) (int, error) {
@@ -185,17 +185,18 @@ func (h *headReader) Read(p []byte) (int, error) {
 	}
 	room := maxHead - len(h.kept)
 	if room <= 0 {
-		return 0, errHeadTooLong
+		h.err = errHeadTooLong
+		return 0, h.err
 	}
 	n, err := h.r.Read(p[:min(len(p), room)])
-	h.kept = append(h.kept, p[:n]...)
+	h.kept, h.err = append(h.kept, p[:n]...), err
 	return n, err
 }
 
 // record starts with what br has read already.
 func (h *headReader) record(br *bufio.Reader) {
 	b, _ := br.Peek(br.Buffered()) // what is buffered is there
-	h.on, h.kept = true, append(h.kept[:0], b...)
+	h.on, h.err, h.kept = true, nil, append(h.kept[:0], b...)
 }
 
 // stop returns what was taken out of br since record. It is valid until the
