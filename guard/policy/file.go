@@ -18,6 +18,19 @@ const FileName = ".agentguard.yaml"
 // maxSize bounds a policy file: 1 MiB.
 const maxSize = 1 << 20
 
+// UserFile returns where the user's own policy is: below $XDG_CONFIG_HOME when
+// that is an absolute path, else below ~/.config, or "" without a home.
+func UserFile(xdgConfigHome, home string) string {
+	switch {
+	case filepath.IsAbs(xdgConfigHome):
+	case filepath.IsAbs(home):
+		xdgConfigHome = filepath.Join(home, ".config")
+	default:
+		return ""
+	}
+	return filepath.Join(xdgConfigHome, "agentguard", "config.yaml")
+}
+
 // Source is the content of one policy file, read once.
 type Source struct {
 	Name string // as printed in errors

@@ -3,11 +3,8 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // below says what is refused of the paths below a forbidden one.
@@ -82,11 +79,12 @@ var systemDirs = []string{"/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/s
 type granter struct {
 	home, root string // either may be empty
 	own        []string
-	table      []forbidden // made at the first grant: it costs some hundred system calls
+	table      []forbidden // made at the first grant
+	links      links
 }
 
 func newGranter(in Input) *granter {
-	return &granter{home: in.Home, root: in.WorkspaceRoot, own: in.Own}
+	return &granter{home: in.Home, root: in.WorkspaceRoot, own: in.Own, links: links{}}
 }
 
 // rows returns the table for this user, with what links lead to.
@@ -116,8 +114,8 @@ func (g *granter) rows() []forbidden {
 func (g *granter) add(f forbidden) {
 	f.path = filepath.Clean(f.path)
 	g.table = append(g.table, f)
-	if real, _, err := resolve(f.path); err == nil && real != f.path {
-		f.path = real
+	if at := g.links.resolve(f.path); at.err == nil && at.real != f.path {
+		f.path = at.real
 		g.table = append(g.table, f)
 	}
 }
@@ -128,11 +126,11 @@ func (g *granter) grant(w word[string], write bool) (Grant, *Error) {
 	if err != nil {
 		return Grant{}, w.err(err)
 	}
-	real, missing, err := resolve(path)
-	if err != nil {
-		return Grant{}, w.err(fmt.Errorf("%s cannot be looked at: %w", quote(path), err))
+	at := g.links.resolve(path)
+	if at.err != nil {
+		return Grant{}, w.err(fmt.Errorf("%s cannot be looked at: %w", quote(path), at.err))
 	}
-	for _, p := range []string{path, real} {
+	for _, p := range []string{path, at.real} {
 		if err := g.check(p, write); err != nil {
 			if p != path {
 				err = fmt.Errorf("%s leads to %s: %w", quote(path), quote(p), err)
@@ -140,7 +138,7 @@ func (g *granter) grant(w word[string], write bool) (Grant, *Error) {
 			return Grant{}, w.err(err)
 		}
 	}
-	return Grant{Path: path, Real: real, Missing: missing, Pos: w.pos}, nil
+	return Grant{Path: path, Real: at.real, Missing: at.missing, Pos: w.pos}, nil
 }
 
 // expand makes a written path absolute.
@@ -200,8 +198,8 @@ func (g *granter) inWorkspace(gr Grant) bool {
 	if g.root == "" {
 		return false
 	}
-	real, _, err := resolve(g.root)
-	return err == nil && within(gr.Real, real) && (within(gr.Path, g.root) || within(gr.Path, real))
+	at := g.links.resolve(g.root)
+	return at.err == nil && within(gr.Real, at.real) && (within(gr.Path, g.root) || within(gr.Path, at.real))
 }
 
 // within says whether path is dir or below it; both are clean and absolute.
@@ -211,36 +209,6 @@ func within(path, dir string) bool {
 	}
 	rest, ok := strings.CutPrefix(path, dir)
 	return ok && dir != "" && (rest == "" || rest[0] == '/')
-}
-
-// resolve follows the links in path. Where nothing is at path, it follows
-// those of the part that exists.
-func resolve(path string) (real string, missing bool, err error) {
-	rest := ""
-	for p := path; ; p = filepath.Dir(p) {
-		real, err = filepath.EvalSymlinks(p)
-		switch {
-		case err == nil:
-			return filepath.Join(real, rest), rest != "", nil
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-			return "", false, bare(err)
-		case p == "/":
-			return "", false, bare(err)
-		}
-		if _, lerr := os.Lstat(p); lerr == nil && errors.Is(err, fs.ErrNotExist) {
-			return "", false, errors.New("a link in it leads nowhere")
-		}
-		rest = filepath.Join(filepath.Base(p), rest)
-	}
-}
-
-// bare takes the path out of an error whose message names it already.
-func bare(err error) error {
-	var perr *fs.PathError
-	if errors.As(err, &perr) {
-		return perr.Err
-	}
-	return err
 }
 
 // cleanRelative says whether s is a relative slash path that stays below where

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
@@ -98,7 +99,7 @@ func toASCII(name string) (string, error) {
 		return name, nil
 	}
 	ascii, err := idna.Lookup.ToASCII(name)
-	if err != nil {
+	if err != nil || !utf8.ValidString(name) {
 		return "", errors.New("the host is not a valid international domain name")
 	}
 	return ascii, nil

@@ -227,7 +227,7 @@ func FuzzCanonicalHost(f *testing.F) {
 }
 
 func FuzzParseHost(f *testing.F) {
-	for _, s := range []string{"*.example.com", "münchen.de", "*", "a.*", "[::1]", "*.1.2.3.4", "xn--a"} {
+	for _, s := range []string{"*.example.com", "münchen.de", "*", "a.*", "[::1]", "*.1.2.3.4", "xn--a", "\xef00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -192,6 +192,28 @@ func TestRepoOpensHome(t *testing.T) {
 	}
 }
 
+// TestAlreadyGranted holds that the repository's file may ask for what the
+// user's file grants: nothing waits and nothing changes.
+func TestAlreadyGranted(t *testing.T) {
+	place := newPlace(t)
+	user := "sandbox: {read: [~/data], write: [~/data], env: {pass: [LANG]}}\negress: {allow: [{host: '*.a.com', private: [10.0.0.0/8]}], allow_private: [10.0.0.0/8]}"
+	repo := "sandbox: {read: [../../data], write: [~/data/], env: {pass: [LANG]}}\negress: {allow: [{host: x.a.com, methods: [GET]}, {host: b.a.com, private: [10.0.0.0/8]}], allow_private: [10.0.0.0/8]}"
+	want, err := place.load(user, "", false, Flags{})
+	must(t, err)
+	for _, trusted := range []bool{false, true} {
+		got, err := place.load(user, repo, trusted, Flags{})
+		must(t, err)
+		if len(got.Pending) != 0 || got.Digest() != want.Digest() {
+			t.Errorf("trusted %v: waiting %v\n%s", trusted, got.Pending, got)
+		}
+	}
+	more, err := place.load(user, "egress: {allow: [{host: x.a.com, private: [127.0.0.0/8]}, {host: x.a.com, ports: [22]}]}", false, Flags{})
+	must(t, err)
+	if len(more.Pending) != 2 || more.Digest() != want.Digest() {
+		t.Errorf("waiting %v, want both rules", more.Pending)
+	}
+}
+
 func TestListsJoin(t *testing.T) {
 	place := newPlace(t)
 	mkdir(t, place.home, "one")
@@ -298,6 +320,16 @@ func TestLoadNeedsAbsolutePaths(t *testing.T) {
 		if _, err := Load(in); err == nil {
 			t.Errorf("Load(%+v) takes a relative path", in)
 		}
+	}
+}
+
+// TestLongLine holds that nothing is read again for each value of a line: with
+// that this takes minutes.
+func TestLongLine(t *testing.T) {
+	text := "version: 1\negress: {allow: [" + strings.Repeat("{host: a.com}, ", 60000) + "]}\n"
+	_, err := Load(goldenInput([]byte(text)))
+	if err == nil || !strings.Contains(err.Error(), "more than 1000 entries") {
+		t.Errorf("Load() = %v", err)
 	}
 }
 

@@ -1,10 +1,10 @@
 package policy
 
-import "net/netip"
+import "slices"
 
 // single applies a value of which a lower one is tighter. The user's word
 // stands against the repository's file, which may always tighten.
-func single[T uint8 | Profile | BrokerMode | KeysMode | HooksMode](m *merger, kind layerKind, cur *T, byUser *bool, w *word[T]) {
+func single[T Profile | BrokerMode | KeysMode | HooksMode](m *merger, kind layerKind, cur *T, byUser *bool, w *word[T]) {
 	switch {
 	case w == nil:
 	case kind != repoLayer:
@@ -75,7 +75,8 @@ func (m *merger) applyLists(l layer) {
 		}
 	}
 	for _, w := range d.pass {
-		if m.widens(l.kind, w.origin) {
+		have := slices.ContainsFunc(s.Env.Pass, func(v Value) bool { return v.Text == w.v })
+		if !have && m.widens(l.kind, w.origin) {
 			s.Env.Pass = append(s.Env.Pass, Value{w.v, w.pos})
 		}
 	}
@@ -98,17 +99,14 @@ func (m *merger) applyLists(l layer) {
 // answerable for it, and waits when only the branch's writer is.
 func (m *merger) grant(kind layerKind, w word[string], to *[]Grant, write, freeInside bool) {
 	g, err := m.g.grant(w, write)
+	have := slices.ContainsFunc(*to, func(h Grant) bool { return h.Path == g.Path && h.Real == g.Real })
 	switch {
 	case err != nil && (kind != repoLayer || m.in.RepoTrusted):
 		m.errs = append(m.errs, err)
 	case err != nil:
 		m.pend(w.origin, err)
+	case have: // granted by an earlier layer
 	case freeInside && m.g.inWorkspace(g), m.widens(kind, w.origin):
-		for _, have := range *to {
-			if have.Path == g.Path && have.Real == g.Real {
-				return
-			}
-		}
 		*to = append(*to, g)
 		m.noteGrant(w.origin, g)
 	}
@@ -117,13 +115,21 @@ func (m *merger) grant(kind layerKind, w word[string], to *[]Grant, write, freeI
 func (m *merger) applyEgress(l layer) {
 	e, d := &m.p.Egress, &l.doc.egress
 	e.Deny = append(e.Deny, plain(d.deny)...)
-	e.Allow = append(e.Allow, counting(m, l.kind, d.allow)...)
-	for _, prefix := range counting(m, l.kind, d.allowPrivate) {
-		e.AllowPrivate = appendNew(e.AllowPrivate, prefix)
+	for _, w := range d.allow {
+		// What an earlier layer allows already is no widening.
+		covered := slices.ContainsFunc(e.Allow, func(have Rule) bool {
+			return have.Pos.File != w.pos.File && have.covers(&w.v) && subset(w.v.Private, have.Private)
+		})
+		if !covered && m.widens(l.kind, w.origin) {
+			e.Allow = append(e.Allow, w.v)
+		}
 	}
-	for _, host := range counting(m, l.kind, d.passthrough) {
-		e.Passthrough = appendNew(e.Passthrough, host)
+	for _, w := range d.allowPrivate {
+		if !slices.Contains(e.AllowPrivate, w.v) && m.widens(l.kind, w.origin) {
+			e.AllowPrivate = append(e.AllowPrivate, w.v)
+		}
 	}
+	e.Passthrough = append(e.Passthrough, counting(m, l.kind, d.passthrough)...)
 	for _, w := range d.resolve {
 		if m.widens(l.kind, w.origin) {
 			e.Resolve[w.v.name] = w.v.value
@@ -147,15 +153,6 @@ func counting[T any](m *merger, kind layerKind, ws []word[T]) []T {
 		}
 	}
 	return out
-}
-
-func appendNew[T netip.Prefix | HostPattern](have []T, v T) []T {
-	for _, h := range have {
-		if h == v {
-			return have
-		}
-	}
-	return append(have, v)
 }
 
 func (m *merger) applyRest(l layer) {

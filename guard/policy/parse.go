@@ -144,6 +144,7 @@ type walker struct {
 	file  string
 	lines []string
 	gaps  []gap // what is not built yet
+	at    cursor
 	errs  Errors
 }
 
@@ -159,6 +160,8 @@ func (w *walker) pos(n *yaml.Node) Pos { return Pos{File: w.file, Line: n.Line, 
 // another place than where it has effect.
 func (w *walker) checkTree(n *yaml.Node) {
 	switch {
+	case len(w.errs) >= maxErrors:
+		return
 	case n.Kind == yaml.AliasNode:
 		w.fail(n, "", "aliases (*name) are not allowed in a policy")
 		return // what it points at is checked where it stands
@@ -177,7 +180,7 @@ func (w *walker) checkTree(n *yaml.Node) {
 
 func (w *walker) checkKeys(n *yaml.Node) {
 	seen := make(map[string]int, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && len(w.errs) < maxErrors; i += 2 {
 		k := n.Content[i]
 		if k.Tag == "!!merge" {
 			w.fail(k, "<<", "merge keys (<<) are not allowed in a policy")
@@ -197,20 +200,28 @@ func (w *walker) checkKeys(n *yaml.Node) {
 	}
 }
 
+// cursor is a place in the source. Nodes come in the order of the file, so
+// going on from the last one keeps a long line from being read for each.
+type cursor struct {
+	line, col, byte int
+}
+
 // startsWith looks at the source text where n begins: the library forgets the
 // tag "!", and no plain value can start with it.
-func (w *walker) startsWith(n *yaml.Node, c rune) bool {
+func (w *walker) startsWith(n *yaml.Node, c byte) bool {
 	if n.Line < 1 || n.Line > len(w.lines) {
 		return false
 	}
-	col := 1
-	for _, r := range w.lines[n.Line-1] {
-		if col == n.Column {
-			return r == c
-		}
-		col++
+	if n.Line != w.at.line || n.Column < w.at.col {
+		w.at = cursor{line: n.Line, col: 1}
 	}
-	return false
+	text := w.lines[n.Line-1]
+	for w.at.col < n.Column && w.at.byte < len(text) {
+		_, size := utf8.DecodeRuneInString(text[w.at.byte:])
+		w.at.byte += size
+		w.at.col++
+	}
+	return w.at.byte < len(text) && text[w.at.byte] == c
 }
 
 // field reads the value of one key; key is the dotted name.
@@ -223,7 +234,7 @@ func (w *walker) mapping(n *yaml.Node, key string, fields map[string]field) bool
 		w.wrongType(n, key, "keys and values")
 		return false
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && len(w.errs) < maxErrors; i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		read, ok := fields[k.Value]
 		if !ok {

@@ -216,6 +216,19 @@ func TestReadSource(t *testing.T) {
 	}
 }
 
+func TestUserFile(t *testing.T) {
+	for _, tt := range []struct{ xdg, home, want string }{
+		{"/x", "/h", "/x/agentguard/config.yaml"},
+		{"", "/h", "/h/.config/agentguard/config.yaml"},
+		{"relative", "/h", "/h/.config/agentguard/config.yaml"},
+		{"", "", ""},
+	} {
+		if got := UserFile(tt.xdg, tt.home); got != tt.want {
+			t.Errorf("UserFile(%q, %q) = %q, want %q", tt.xdg, tt.home, got, tt.want)
+		}
+	}
+}
+
 func wantTrust(t *testing.T, s TrustStore, repo RepoID, src *Source, want bool) {
 	t.Helper()
 	if got, err := s.Trusted(repo, src); got != want || err != nil {
