@@ -78,7 +78,7 @@ func (s *Set) addBare(t Tree, m *Matcher, repos map[string]bool) error {
 		if !ok && !strings.EqualFold(rest, "HEAD") || ok && hit.Entry.Ecosystem != gitEcosystem {
 			return nil
 		}
-		hit = Hit{Entry: m.bare, Protection: m.bareProtection, Rule: bareRepoID + ": a repository in " + quoteDir(dir)}
+		hit = Hit{Entry: m.bare, Protection: m.bareProtection, Rule: "a repository in " + quoteDir(dir)}
 		if p, ok := splitName(dir, nil, nil); ok && m.trees.first(p, Dir) < p.len() {
 			hit.Protection = Note
 		}

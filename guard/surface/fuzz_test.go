@@ -57,17 +57,22 @@ func FuzzMatch(f *testing.F) {
 }
 
 func (m *Matcher) everyRule() (rules []*rule) {
+	add := func(r *rule) {
+		for ; r != nil; r = r.next {
+			rules = append(rules, r)
+		}
+	}
 	for _, x := range []*index{&m.base, &m.path} {
-		for _, l := range x.exact {
-			rules = append(rules, l...)
+		for _, r := range x.exact {
+			add(r)
 		}
-		for _, l := range x.suffix {
-			rules = append(rules, l...)
+		for _, r := range x.suffix {
+			add(r)
 		}
-		for _, l := range x.prefix {
-			rules = append(rules, l...)
+		for _, r := range x.prefix {
+			add(r)
 		}
-		rules = append(rules, x.rest...)
+		add(x.rest)
 	}
 	return rules
 }

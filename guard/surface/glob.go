@@ -58,8 +58,12 @@ const (
 )
 
 type token struct {
-	kind   tokenKind
-	b      byte
+	kind  tokenKind
+	b     byte
+	class *class
+}
+
+type class struct {
 	negate bool
 	ranges []runeRange
 }
@@ -67,15 +71,24 @@ type token struct {
 type runeRange struct{ lo, hi rune }
 
 func parseUserGlob(text string) (glob, error) {
-	g, why := parseGlob(text)
+	var p globParser
+	g, why := p.parse(text)
 	if why != "" {
 		return glob{}, &GlobError{Glob: text, Why: why}
 	}
 	return g, nil
 }
 
-// parseGlob returns the glob, or why it is none.
-func parseGlob(text string) (glob, string) {
+// globParser keeps the parts of many globs side by side: a catalogue is
+// compiled at every start, and memory of its own for each part is most of
+// what that costs.
+type globParser struct {
+	segments []segment
+	tokens   []token
+}
+
+// parse returns the glob, or why it is none.
+func (p *globParser) parse(text string) (glob, string) {
 	switch {
 	case text == "":
 		return glob{}, "is empty"
@@ -93,9 +106,11 @@ func parseGlob(text string) (glob, string) {
 	}
 	g.rooted = strings.Contains(body, "/")
 	body = strings.TrimPrefix(body, "/")
-	doubles := 0
-	for _, part := range strings.Split(body, "/") {
-		seg, why := parseSegment(part)
+	doubles, start := 0, len(p.segments)
+	for more := true; more; {
+		var part string
+		part, body, more = strings.Cut(body, "/")
+		seg, why := p.segment(part)
 		if why != "" {
 			return glob{}, why
 		}
@@ -103,19 +118,20 @@ func parseGlob(text string) (glob, string) {
 			if doubles++; doubles > maxDoubleStars {
 				return glob{}, "has too many **"
 			}
-			if n := len(g.parts); n > 0 && g.parts[n-1].double {
+			if n := len(p.segments); n > start && p.segments[n-1].double {
 				continue
 			}
 		}
-		g.parts = append(g.parts, seg)
+		p.segments = append(p.segments, seg)
 	}
+	g.parts = p.segments[start:len(p.segments):len(p.segments)]
 	if len(g.parts) > 1 && g.parts[0].double {
 		g.parts, g.rooted = g.parts[1:], false
 	}
 	return g, ""
 }
 
-func parseSegment(part string) (segment, string) {
+func (p *globParser) segment(part string) (segment, string) {
 	switch part {
 	case "":
 		return segment{}, "has an empty component"
@@ -124,77 +140,81 @@ func parseSegment(part string) (segment, string) {
 	case "**":
 		return segment{double: true}, ""
 	}
-	tokens, plain, why := tokenize(part)
+	if !strings.ContainsAny(part, "*?[\\{}") {
+		return segment{literal: foldName(part)}, ""
+	}
+	start := len(p.tokens)
+	plain, why := p.tokenize(part)
 	if why != "" {
 		return segment{}, why
 	}
 	if plain != "" {
 		return segment{literal: foldName(plain)}, ""
 	}
+	tokens := p.tokens[start:len(p.tokens):len(p.tokens)]
 	// Names lose dots and spaces at their end before they are compared.
-	for n := len(tokens); n > 0 && tokens[n-1].kind == tokenByte && (tokens[n-1].b == '.' || tokens[n-1].b == ' '); n-- {
+	if last := tokens[len(tokens)-1]; last.kind == tokenByte && (last.b == '.' || last.b == ' ') {
 		return segment{}, "ends in a dot or a space behind a wildcard"
 	}
 	return segment{tokens: tokens}, ""
 }
 
-// tokenize splits a component; plain is its text when nothing in it is wild.
-func tokenize(part string) (tokens []token, plain, why string) {
-	var run strings.Builder // literal text since the last wildcard
-	wild := false
+// tokenize appends the tokens of a component; plain is its text when nothing
+// in it is wild.
+func (p *globParser) tokenize(part string) (plain, why string) {
+	var run []byte // literal text since the last wildcard
+	start, wild := len(p.tokens), false
 	flush := func() {
-		for _, b := range []byte(foldRunes(run.String())) {
-			tokens = append(tokens, token{kind: tokenByte, b: b})
+		if len(run) > 0 {
+			for _, b := range []byte(foldRunes(string(run))) {
+				p.tokens = append(p.tokens, token{kind: tokenByte, b: b})
+			}
+			run = run[:0]
 		}
-		run.Reset()
 	}
-	for i := 0; i < len(part); {
+	for i := 0; i < len(part); i++ {
 		switch c := part[i]; c {
 		case '\\':
-			if i+1 == len(part) {
-				return nil, "", "ends in a backslash"
+			if i++; i == len(part) {
+				return "", "ends in a backslash"
 			}
-			run.WriteByte(part[i+1])
-			i += 2
+			run = append(run, part[i])
 		case '{', '}':
-			return nil, "", "has a brace; write one glob for each alternative"
+			return "", "has a brace; write one glob for each alternative"
 		case '*':
 			flush()
-			if n := len(tokens); n == 0 || tokens[n-1].kind != tokenStar {
-				tokens = append(tokens, token{kind: tokenStar})
+			if n := len(p.tokens); n == start || p.tokens[n-1].kind != tokenStar {
+				p.tokens = append(p.tokens, token{kind: tokenStar})
 			}
 			wild = true
-			i++
 		case '?':
 			flush()
-			tokens, wild = append(tokens, token{kind: tokenOne}), true
-			i++
+			p.tokens, wild = append(p.tokens, token{kind: tokenOne}), true
 		case '[':
 			flush()
 			class, n, why := parseClass(part[i:])
 			if why != "" {
-				return nil, "", why
+				return "", why
 			}
-			tokens, wild = append(tokens, class), true
-			i += n
+			p.tokens, wild = append(p.tokens, class), true
+			i += n - 1
 		default:
-			run.WriteByte(c)
-			i++
+			run = append(run, c)
 		}
 	}
 	if !wild {
-		return nil, run.String(), ""
+		return string(run), ""
 	}
 	flush()
-	return tokens, "", ""
+	return "", ""
 }
 
 // parseClass reads a set at the start of s and returns its length in s.
 func parseClass(s string) (t token, length int, why string) {
-	t.kind = tokenClass
+	t = token{kind: tokenClass, class: &class{}}
 	i := 1
 	if i < len(s) && (s[i] == '!' || s[i] == '^') {
-		t.negate = true
+		t.class.negate = true
 		i++
 	}
 	for first := true; ; first = false {
@@ -223,7 +243,7 @@ func parseClass(s string) (t token, length int, why string) {
 		if lo > hi {
 			return t, 0, "has a set whose range runs backwards"
 		}
-		t.ranges = append(t.ranges, runeRange{lo, hi})
+		t.class.ranges = append(t.class.ranges, runeRange{lo, hi})
 	}
 }
 

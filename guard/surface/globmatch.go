@@ -57,16 +57,16 @@ func (t *token) match(b []byte) int {
 		return 0
 	}
 	r, n := utf8.DecodeRune(b)
-	if t.kind == tokenClass && t.inClass(r) == t.negate {
+	if t.kind == tokenClass && t.class.has(r) == t.class.negate {
 		return 0
 	}
 	return n
 }
 
-// inClass compares without case: the name is folded, the set is as written.
-func (t *token) inClass(r rune) bool {
+// has compares without case: the name is folded, the set is as written.
+func (c *class) has(r rune) bool {
 	for o := r; ; {
-		for _, rr := range t.ranges {
+		for _, rr := range c.ranges {
 			if rr.lo <= o && o <= rr.hi {
 				return true
 			}

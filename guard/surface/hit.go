@@ -73,10 +73,10 @@ type search struct {
 	best
 }
 
-func (s *search) look(lists [4][]*rule, at int) {
-	for _, list := range &lists {
-		for _, r := range list {
-			start := at - r.anchor
+func (s *search) look(lists [4]*rule, at int) {
+	for _, r := range &lists {
+		for ; r != nil; r = r.next {
+			start := at - int(r.anchor)
 			if start < 0 || r.rooted && start > 0 || r.types&(1<<s.typ) == 0 {
 				continue
 			}
@@ -188,10 +188,10 @@ func (m *Matcher) wholeRule(top, dir name) *rule {
 	return nil
 }
 
-func (m *Matcher) pickWhole(lists [4][]*rule, top, dir name, at, tree int) *rule {
-	for _, list := range &lists {
-		for _, r := range list {
-			start := at - r.anchor
+func (m *Matcher) pickWhole(lists [4]*rule, top, dir name, at, tree int) *rule {
+	for _, r := range &lists {
+		for ; r != nil; r = r.next {
+			start := at - int(r.anchor)
 			if !r.whole || r.protection != Freeze || start < 0 || r.rooted && start > 0 {
 				continue
 			}

@@ -4,15 +4,24 @@ import "bytes"
 
 // index finds the rules whose anchor may fit a component: first by its whole
 // text, then by what follows its last dot, then by its first three bytes. Small
-// filters answer for most components without a look into a map.
+// filters answer for most components without a look into a map. Rules under
+// one key hang together by [rule.next].
 type index struct {
-	exact     map[string][]*rule
-	suffix    map[string][]*rule // by the part of the name from the last dot on
-	prefix    map[[3]byte][]*rule
-	rest      []*rule // neither
+	exact     map[string]*rule
+	suffix    map[string]*rule // by the part of the name from the last dot on
+	prefix    map[[3]byte]*rule
+	rest      *rule // neither
 	exactSet  filter
 	suffixSet filter
 	startSet  filter
+}
+
+func newIndex(size int) index {
+	return index{
+		exact:  make(map[string]*rule, size),
+		suffix: make(map[string]*rule, size/8),
+		prefix: make(map[[3]byte]*rule, size/8),
+	}
 }
 
 // filter is a set of small hashes: no false negatives, few false positives.
@@ -39,31 +48,22 @@ func hashStart(b [3]byte) uint32 {
 func (x *index) add(r *rule) {
 	s := &r.parts[r.anchor]
 	if s.tokens == nil {
-		if x.exact == nil {
-			x.exact = map[string][]*rule{}
-		}
-		x.exact[s.literal] = append(x.exact[s.literal], r)
+		r.next, x.exact[s.literal] = x.exact[s.literal], r
 		x.exactSet.add(hashText(s.literal))
 		return
 	}
 	if key, ok := s.suffixKey(); ok {
-		if x.suffix == nil {
-			x.suffix = map[string][]*rule{}
-		}
-		x.suffix[key] = append(x.suffix[key], r)
+		r.next, x.suffix[key] = x.suffix[key], r
 		x.suffixSet.add(hashText(key))
 		return
 	}
 	if t := s.tokens; len(t) > 3 && t[0].kind == tokenByte && t[1].kind == tokenByte && t[2].kind == tokenByte {
-		if x.prefix == nil {
-			x.prefix = map[[3]byte][]*rule{}
-		}
 		key := [3]byte{t[0].b, t[1].b, t[2].b}
-		x.prefix[key] = append(x.prefix[key], r)
+		r.next, x.prefix[key] = x.prefix[key], r
 		x.startSet.add(hashStart(key))
 		return
 	}
-	x.rest = append(x.rest, r)
+	r.next, x.rest = x.rest, r
 }
 
 // suffixKey is the literal end of the segment from its last dot on.
@@ -81,14 +81,12 @@ func (s *segment) suffixKey() (string, bool) {
 }
 
 // lists returns the rules worth a look for the component.
-func (x *index) lists(b []byte) (l [4][]*rule) {
+func (x *index) lists(b []byte) (l [4]*rule) {
 	if x.exactSet.has(hashText(b)) {
 		l[0] = x.exact[string(b)]
 	}
-	if x.suffix != nil {
-		if i := bytes.LastIndexByte(b, '.'); i >= 0 && x.suffixSet.has(hashText(b[i:])) {
-			l[1] = x.suffix[string(b[i:])]
-		}
+	if i := bytes.LastIndexByte(b, '.'); i >= 0 && x.suffixSet.has(hashText(b[i:])) {
+		l[1] = x.suffix[string(b[i:])]
 	}
 	if len(b) >= 3 {
 		if key := [3]byte(b); x.startSet.has(hashStart(key)) {

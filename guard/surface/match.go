@@ -3,6 +3,7 @@ package surface
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Rules is what a policy changes about the catalogue.
@@ -16,7 +17,7 @@ type Rules struct {
 type Hit struct {
 	Entry      *Entry // never nil in a hit, and not to be changed; for a policy's glob one with the id "protect"
 	Protection Protection
-	Rule       string // the pattern that decided, e.g. "husky-hooks: .husky/**" or "protect: data/**"
+	Rule       string // the pattern that decided, e.g. ".husky/**", or "protect: data/**"
 }
 
 // GlobError says which glob cannot be used, and why.
@@ -44,16 +45,17 @@ type Matcher struct {
 	unprotect      []rule
 }
 
-// rule is a compiled pattern.
+// rule is a compiled pattern. There are thousands; it is laid out to be small.
 type rule struct {
 	entry      *Entry
+	next       *rule // in the same list of an index
 	text       string
-	order      int // of two equally strict hits the lower one is told
-	protection Protection
 	parts      []segment
-	anchor     int // the component of parts it is indexed by
-	rooted     bool
+	order      int32 // of two equally strict hits the lower one is told
+	anchor     int16 // the component of parts it is indexed by
+	protection Protection
 	types      typeSet
+	rooted     bool
 	whole      bool // parts fit a directory below which everything is a hit
 	policy     bool // from Rules.Protect: nothing lowers it
 	inGit      bool // applies below a .git too
@@ -74,7 +76,7 @@ const (
 func NewMatcher(entries []Entry, rules Rules) (*Matcher, error) {
 	own := make([]Entry, len(entries), len(entries)+1)
 	copy(own, entries)
-	c := compiler{profile: rules.Profile, ids: map[string]bool{}}
+	c := newCompiler(own, rules.Profile)
 	for i := range own {
 		if err := c.addEntry(&own[i]); err != nil {
 			return nil, err
@@ -104,6 +106,7 @@ func NewMatcher(entries []Entry, rules Rules) (*Matcher, error) {
 		}
 		m.unprotect = append(m.unprotect, low...)
 	}
+	m.base, m.path = newIndex(len(own)*4), newIndex(len(own))
 	for i := range c.rules {
 		m.add(&c.rules[i])
 	}
@@ -140,6 +143,26 @@ type compiler struct {
 	profile Profile
 	rules   []rule
 	ids     map[string]bool
+	parser  globParser
+}
+
+// newCompiler makes room at once for what the entries need.
+func newCompiler(entries []Entry, p Profile) compiler {
+	parts, tokens := 0, 0
+	for i := range entries {
+		for _, p := range entries[i].Patterns {
+			parts += 1 + strings.Count(p.Glob, "/")
+			if strings.IndexByte(p.Glob, '*') >= 0 {
+				tokens += len(p.Glob)
+			}
+		}
+	}
+	return compiler{
+		profile: p,
+		ids:     make(map[string]bool, len(entries)),
+		rules:   make([]rule, 0, parts),
+		parser:  globParser{segments: make([]segment, 0, parts), tokens: make([]token, 0, tokens)},
+	}
 }
 
 func (c *compiler) addEntry(e *Entry) error {
@@ -148,11 +171,11 @@ func (c *compiler) addEntry(e *Entry) error {
 	}
 	c.ids[e.ID] = true
 	for _, p := range e.Patterns {
-		g, why := parseGlob(p.Glob)
+		g, why := c.parser.parse(p.Glob)
 		if why != "" {
 			return fmt.Errorf("entry %s: %w", e.ID, &GlobError{p.Glob, why})
 		}
-		r := rule{entry: e, text: e.ID + ": " + p.Glob, protection: e.Protection(c.profile)}
+		r := rule{entry: e, text: p.Glob, protection: e.Protection(c.profile)}
 		r.rooted = !p.Anywhere
 		r.inGit = e.Ecosystem == gitEcosystem
 		switch last := g.parts[len(g.parts)-1]; {
@@ -203,7 +226,7 @@ const derived = 1 << 20
 // addGlob adds the rule and those that follow from it: the directory that a
 // glob ending in ** covers, and the links that could carry its names.
 func (c *compiler) addGlob(r rule, g glob) {
-	r.order = len(c.rules)
+	r.order = int32(len(c.rules))
 	c.rules = append(c.rules, r.with(g.parts))
 	for n := 1; n < len(g.parts) && !g.parts[n-1].double; n++ {
 		up := r
@@ -225,7 +248,7 @@ func (r rule) with(parts []segment) rule {
 			break
 		}
 		if r.anchor < 0 || parts[i].tokens == nil {
-			r.anchor = i
+			r.anchor = int16(i)
 		}
 	}
 	return r

@@ -108,7 +108,7 @@ func (e *Entry) Protection(p Profile) Protection {
 // Catalogue returns every built-in entry, in a stable order. The slice is the
 // caller's own.
 func Catalogue() []Entry {
-	var all []Entry
+	all := make([]Entry, 0, 320)
 	for _, rows := range [][]Entry{
 		ownEntries(),
 		gitEntries(), vcsEntries(), hookManagerEntries(),
