@@ -81,7 +81,7 @@ hosts you name, and tells before commit and merge what would execute differently
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	cmd.AddCommand(a.runCmd(), a.shellCmd(), a.initCmd(), a.trustCmd(), a.versionCmd())
+	cmd.AddCommand(a.commands()...)
 	return cmd
 }
 

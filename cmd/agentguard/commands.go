@@ -1,0 +1,14 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// commands lists every command, in the order of the help.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
+		a.runCmd(),
+		a.shellCmd(),
+		a.initCmd(),
+		a.trustCmd(),
+		a.versionCmd(),
+	}
+}
