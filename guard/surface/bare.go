@@ -78,7 +78,7 @@ func (s *Set) addBare(t Tree, m *Matcher, repos map[string]bool) error {
 		if !ok && !strings.EqualFold(rest, "HEAD") || ok && hit.Entry.Ecosystem != gitEcosystem {
 			return nil
 		}
-		hit = Hit{Entry: m.bare, Protection: m.bareProtection, Rule: "a repository in " + quoteDir(dir)}
+		hit = Hit{Entry: m.bare, Protection: m.bareProtection, Rule: "a repository in " + orWorkspace(dir)}
 		if p, ok := splitName(dir, nil, nil); ok && m.trees.first(p, Dir) < p.len() {
 			hit.Protection = Note
 		}
@@ -100,7 +100,7 @@ func enclosing(repos map[string]bool, path string) (dir, rest string, ok bool) {
 	return "", "", false
 }
 
-func quoteDir(dir string) string {
+func orWorkspace(dir string) string {
 	if dir == "" {
 		return "the workspace itself"
 	}

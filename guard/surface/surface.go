@@ -3,20 +3,20 @@
 // is one of them, and the seam ([Tree]) through which a work tree, a commit
 // and the index are judged by the same code.
 //
-// A surface is named by its path: [Match] compares names the way the laxest
-// file system would (case folded, normalised, without the code points HFS+
-// ignores, without the endings NTFS drops), so that no spelling of a name
+// A surface is named by its path: [Matcher.Match] compares names the way the
+// laxest file system would (case folded, normalised, without the code points
+// HFS+ ignores, without the endings NTFS drops), so that no spelling of a name
 // reaches a file the catalogue protects under another spelling.
-// [ExecutablePart] narrows a structured file to the keys that execute.
+// [ExecutablePart] narrows a structured file to what of it executes.
 //
 // Does not find what is run from a file the catalogue does not name: a script
-// that an untouched hook calls, a module that a test imports, an absolute
-// path in a tool's user configuration. Does not list source and test files,
-// which every build and test run executes. Does not know a tool nobody put in the
+// that an untouched hook calls, a module that a test imports, an absolute path
+// in a tool's user configuration. Does not list source and test files, which
+// every build and test run executes, nor know a tool nobody put into the
 // catalogue. Does not resolve NTFS short names other than git's own, because
 // the file system makes them up. Does not judge hard links: two names of one
 // file are two entries, and whoever protects one must look at
-// [WalkEntry.Nlink].
+// [WalkEntry.Nlink]. Does not read git's index or objects.
 package surface
 
 import "fmt"
