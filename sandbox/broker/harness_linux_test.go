@@ -89,7 +89,7 @@ func (testRules) Contents(_, to []byte) bool { return !bytes.Contains(to, []byte
 // frozenInode compares with the file that the test's setup linked.
 func frozenInode(q *Query) bool {
 	var st unix.Stat_t
-	return unix.Stat("/tmp/broker-frozen-inode", &st) == nil && st.Ino == q.Ino && uint64(st.Dev) == q.Dev
+	return unix.Stat(filepath.Join(os.Getenv("BROKER_TEST_DIR"), "host/conftest.py"), &st) == nil && st.Ino == q.Ino && uint64(st.Dev) == q.Dev
 }
 
 func initMain() int {
@@ -98,11 +98,8 @@ func initMain() int {
 		return fail(err)
 	}
 	runtime.GOMAXPROCS(8)
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fail(fmt.Errorf("making mounts private: %w", err))
-	}
-	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
-		return fail(fmt.Errorf("mounting proc: %w", err))
+	if err := confine(filepath.Dir(os.Getenv("BROKER_TEST_EXE")), s.Dir); err != nil {
+		return fail(err)
 	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fail(err)
@@ -122,6 +119,78 @@ func initMain() int {
 		return fail(err)
 	}
 	return 0
+}
+
+// confine makes everything but the run's directory read-only, with devices of
+// its own: the payloads try what they can on any name there is, as root.
+func confine(dirs ...string) error {
+	steps := []struct {
+		what string
+		err  func() error
+	}{
+		{"private mounts", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
+		{"devices", privateDev},
+		{"proc", func() error { return unix.Mount("proc", "/proc", "proc", 0, "") }},
+		{"binds", func() error {
+			for _, d := range dirs {
+				if err := unix.Mount(d, d, "", unix.MS_BIND, ""); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{"read-only root", func() error {
+			return unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+		}},
+		{"writable directories", func() error {
+			for _, d := range append(dirs, "/proc") {
+				if err := unix.MountSetattr(unix.AT_FDCWD, d, 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}); err != nil {
+					return fmt.Errorf("%s: %w", d, err)
+				}
+			}
+			return nil
+		}},
+	}
+	for _, s := range steps {
+		if err := s.err(); err != nil {
+			return fmt.Errorf("%s: %w", s.what, err)
+		}
+	}
+	return nil
+}
+
+// privateDev mounts a /dev with the usual devices and its own pseudo-terminals.
+func privateDev() error {
+	devices := []string{"null", "zero", "full", "random", "urandom", "tty"}
+	var trees []int
+	for _, d := range devices {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+d, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		if err != nil {
+			return err
+		}
+		trees = append(trees, fd)
+	}
+	if err := unix.Mount("dev", "/dev", "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
+		return err
+	}
+	for i, d := range devices {
+		if err := os.WriteFile("/dev/"+d, nil, 0o600); err != nil {
+			return err
+		}
+		if err := unix.MoveMount(trees[i], "", unix.AT_FDCWD, "/dev/"+d, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return err
+		}
+		unix.Close(trees[i])
+	}
+	for name, text := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+		if err := os.Symlink(text, "/dev/"+name); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir("/dev/pts", 0o755); err != nil {
+		return err
+	}
+	return unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID, "newinstance,ptmxmode=0666,mode=620")
 }
 
 func fail(err error) int {
@@ -152,7 +221,7 @@ func landlock() error {
 		return nil // kernels without Landlock are tested too
 	}
 	defer unix.Close(int(fd))
-	for _, dir := range []string{"/tmp", "/dev", "/proc", os.Getenv("BROKER_TEST_WRITE")} {
+	for _, dir := range []string{"/dev", "/proc", os.Getenv("BROKER_TEST_WRITE"), filepath.Dir(os.Getenv("BROKER_TEST_DIR"))} {
 		d, err := unix.Open(dir, openPath, 0)
 		if err != nil {
 			return err
@@ -264,12 +333,14 @@ func runCommand(s setup, listeners chan<- int, ready <-chan struct{}) (*os.Proce
 		}
 	}
 	<-ready
-	env := append(os.Environ(), roleEnv+"="+s.Role)
+	if err := os.Setenv(roleEnv, s.Role); err != nil {
+		return nil, err
+	}
 	args := s.Args
 	if s.Role != "" {
 		args = append([]string{os.Getenv("BROKER_TEST_EXE")}, args...)
 	}
-	p, err := os.StartProcess(args[0], args, &os.ProcAttr{Dir: s.Dir, Env: env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
+	p, err := os.StartProcess(args[0], args, &os.ProcAttr{Dir: s.Dir, Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +382,25 @@ func newWorld(t testing.TB, uid int) *world {
 			t.Fatal(err)
 		}
 	}
+	hostFiles(t, ws, uid)
 	return &world{ws, exe, uid}
+}
+
+// hostFiles puts frozen files where the payloads expect them, as the host
+// would have before the run.
+func hostFiles(t testing.TB, ws string, uid int) {
+	t.Helper()
+	host := filepath.Join(ws, "host")
+	for _, err := range []error{
+		os.Mkdir(host, 0o755), os.WriteFile(filepath.Join(host, "frozen.txt"), []byte("host"), 0o644),
+		os.Symlink("frozen.txt", filepath.Join(host, "link")),
+		os.WriteFile(filepath.Join(host, "conftest.py"), nil, 0o644), os.Link(filepath.Join(host, "conftest.py"), filepath.Join(host, "alias")),
+		os.Chown(host, uid, uid), os.Chown(filepath.Join(host, "frozen.txt"), uid, uid), os.Chown(filepath.Join(host, "conftest.py"), uid, uid),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func needUserNamespaces(t testing.TB) {
@@ -358,7 +447,7 @@ func (w *world) try(s setup) (*outcome, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.exe)
 	cmd.ExtraFiles = []*os.File{pipe}
-	cmd.Env = append(os.Environ(), roleEnv+"=init", setupEnv+"="+string(text), "BROKER_TEST_EXE="+w.exe, "BROKER_TEST_WRITE="+filepath.Dir(w.dir))
+	cmd.Env = append(os.Environ(), roleEnv+"=init", setupEnv+"="+string(text), "BROKER_TEST_EXE="+w.exe, "BROKER_TEST_WRITE="+filepath.Dir(w.dir), "BROKER_TEST_DIR="+s.Dir)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	inside := w.uid

@@ -38,21 +38,12 @@ func (p *worker) hand(r *request, obj int, c helperCall) {
 	number(h.path[:], "/proc/self/fd/", obj)
 	h.resp.id = r.n.id
 	h.give = handover{id: r.n.id, flags: addfdSend, newFDFlags: c.cloexec}
-	var all, old unix.Sigset_t
-	for i := range all.Val {
-		all.Val[i] = ^uint64(0)
-	}
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
-		p.done(r, unix.ENFILE)
-		return
-	}
 	p.s.blocked.mu.Lock()
 	pid, e := forkHelper(h)
 	if e == 0 {
 		p.s.blocked.open = append(p.s.blocked.open, blockedOpen{pid: pid, id: r.n.id, tid: r.n.pid})
 	}
 	p.s.blocked.mu.Unlock()
-	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) // the same call worked above
 	if e != 0 {
 		p.done(r, unix.ENFILE)
 		return
@@ -62,8 +53,8 @@ func (p *worker) hand(r *request, obj int, c helperCall) {
 }
 
 // forkHelper forks the helper. The child has one thread and a copy of the
-// memory, in which Go's runtime cannot run: raw system calls only. Its exit
-// sends no signal, so that a loop reaping children does not see it.
+// memory, in which Go's runtime cannot run: raw system calls only, and signals
+// blocked, as they are on every performing thread. Its exit sends no signal, so that a loop reaping children does not see it.
 //
 //go:norace
 //go:noinline

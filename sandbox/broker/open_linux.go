@@ -20,10 +20,6 @@ func (p *worker) open(r *request) {
 		p.openTmpfile(r, flags)
 		return
 	}
-	if flags&flagCreat != 0 && flags&unix.O_DIRECTORY != 0 {
-		p.done(r, unix.EINVAL)
-		return
-	}
 	pl := &p.places[0]
 	for range retries {
 		again := p.openOnce(r, flags, pl)
@@ -56,11 +52,7 @@ func (p *worker) openOnce(r *request, flags uint32, pl *place) (again bool) {
 		return false
 	}
 	if !follow && pl.obj < 0 && pl.absent == 0 {
-		text, e := p.object(pl, 0)
-		if e == 0 && text != nil {
-			e = unix.ELOOP
-		}
-		if e != 0 {
+		if _, e := p.object(pl, 0, false); e != 0 {
 			p.done(r, e)
 			return false
 		}
@@ -81,7 +73,8 @@ func (r *request) endsInSlash(i int) bool {
 }
 
 // openNew makes a file. It insists that the file is new, because an existing
-// one was not judged; without O_EXCL from the caller it then starts over.
+// one was not judged (and O_EXCL follows no link); without O_EXCL from the
+// caller it then starts over.
 func (p *worker) openNew(r *request, flags uint32, pl *place) (again bool) {
 	if v := p.allowed(OpCreate, pl.canon, nil, typeRegular); !v.Allow {
 		if flags&unix.O_EXCL != 0 {
@@ -92,7 +85,7 @@ func (p *worker) openNew(r *request, flags uint32, pl *place) (again bool) {
 		return false
 	}
 	p.setUmask(r.umask)
-	fd, e := openat(pl.parent, pl.name, flags|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY, r.mode())
+	fd, e := openat(pl.parent, pl.name, flags|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOCTTY, r.mode())
 	if e == unix.EEXIST && flags&unix.O_EXCL == 0 {
 		return true
 	}
@@ -199,8 +192,7 @@ func (p *worker) openTmpfile(r *request, flags uint32) {
 	follow := flags&unix.O_NOFOLLOW == 0 || r.endsInSlash(0)
 	e := p.resolve(r, 0, follow, pl)
 	if e == 0 && !follow && pl.obj < 0 {
-		var text []byte
-		if text, e = p.object(pl, 0); e == 0 && text != nil {
+		if _, e = p.object(pl, 0, false); e == unix.ELOOP {
 			e = unix.ENOTDIR
 		}
 	}

@@ -114,9 +114,47 @@ func (d *reader) open(tid uint32, name []byte, flags uint32) (int, syscall.Errno
 	return openat(p.dir, name, flags|unix.O_CLOEXEC, 0)
 }
 
+// valid applies what the kernel looks at before it reads any name.
+func (r *request) valid() syscall.Errno {
+	flags, bad := r.flags(), false
+	switch r.row.kind {
+	case kindOpen:
+		if flags&flagTmpfile != 0 {
+			bad = flags&(unix.O_DIRECTORY|flagCreat) != unix.O_DIRECTORY || flags&flagAccess == unix.O_RDONLY
+		} else {
+			bad = flags&flagCreat != 0 && flags&unix.O_DIRECTORY != 0
+		}
+	case kindMknod:
+		switch r.mode() & typeMask {
+		case 0, typeRegular, typeChar, typeBlock, typeFIFO, typeSocket:
+		case typeDir:
+			return unix.EPERM
+		default:
+			bad = true
+		}
+	case kindUnlink:
+		bad = flags&^flagRemoveDir != 0
+	case kindLink:
+		bad = flags&^(flagFollow|flagEmpty) != 0
+	case kindRename:
+		bad = flags&^7 != 0 || flags&renameExchange != 0 && flags != renameExchange
+	case kindChmod:
+		bad = flags&^(flagNoFollow|flagEmpty) != 0
+	case kindTruncate:
+		bad = int64(r.n.args[r.row.dev]) < 0
+	}
+	if bad {
+		return unix.EINVAL
+	}
+	return 0
+}
+
 // read fills a request's names, descriptors and umask.
 func (d *reader) read(r *request) syscall.Errno {
 	c := r.row
+	if e := r.valid(); e != 0 {
+		return e
+	}
 	if c.text >= 0 {
 		if _, e := d.str(r.n.pid, r.n.args[c.text], r.text[:]); e != 0 {
 			return e

@@ -5,6 +5,7 @@ package broker
 import (
 	"bytes"
 	"encoding/binary"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +41,10 @@ func (p *worker) rename(r *request) {
 
 // mayRename judges a rename, and answers the call when it may not be.
 func (p *worker) mayRename(r *request, flags uint32, from, to *place) bool {
+	if e := sameMount(from.parent, to.parent); e != 0 {
+		p.done(r, e)
+		return false
+	}
 	if e := fstatat(from.parent, from.bareName(), &from.stat); e != 0 {
 		p.done(r, e)
 		return false
@@ -57,6 +62,23 @@ func (p *worker) mayRename(r *request, flags uint32, from, to *place) bool {
 		return false
 	}
 	return p.mayMove(r, from, to, &from.stat)
+}
+
+// sameMount says EXDEV for two directories on different mounts, which the
+// kernel looks at before the names.
+func sameMount(a, b int) syscall.Errno {
+	var mount [2]uint64
+	for i, fd := range [2]int{a, b} {
+		var st unix.Statx_t
+		if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st); err != nil {
+			return errno(err)
+		}
+		mount[i] = st.Mnt_id
+	}
+	if mount[0] != mount[1] {
+		return unix.EXDEV
+	}
+	return 0
 }
 
 // mayMove judges one direction: the name left, the name that arrives, and for

@@ -118,7 +118,7 @@ func (p *worker) resolve(r *request, i int, follow bool, pl *place) syscall.Errn
 		if !follow {
 			return 0
 		}
-		text, e := p.object(pl, turn)
+		text, e := p.object(pl, turn, true)
 		if e != 0 || text == nil {
 			return e
 		}
@@ -189,9 +189,9 @@ func (p *worker) last(pl *place) (e syscall.Errno) {
 	return e
 }
 
-// object opens the object of a name. When it is a link to follow, the object
-// stays closed and the link's text is returned.
-func (p *worker) object(pl *place, turn int) ([]byte, syscall.Errno) {
+// object opens the object of a name. When it is a link, the object stays
+// closed; with follow the link's text is returned, without it ELOOP.
+func (p *worker) object(pl *place, turn int, follow bool) ([]byte, syscall.Errno) {
 	bare := pl.bareName()
 	fd, e := openat(pl.parent, bare, openPath|unix.O_NOFOLLOW, 0)
 	if e == unix.ENOENT {
@@ -210,7 +210,7 @@ func (p *worker) object(pl *place, turn int) ([]byte, syscall.Errno) {
 		return nil, 0
 	}
 	defer closeFD(fd)
-	if pl.links++; pl.links > maxLinks {
+	if pl.links++; pl.links > maxLinks || !follow {
 		return nil, unix.ELOOP
 	}
 	if e := p.mayFollow(pl.parent, &pl.stat); e != 0 {
