@@ -37,7 +37,6 @@ var specials = []special{
 
 	row("::1/128", "loopback", true),
 	row("::/96", "unspecified, or IPv4 in an obsolete form", false),
-	row("::ffff:0:0/96", "IPv4 in IPv6", false), // unmapped before: seen only when that was forgotten
 	row("::ffff:0:0:0/96", "IPv4 translated", false),
 	row("64:ff9b:1::/48", "local translation to IPv4", false),
 	row("100::/64", "discarded", false),

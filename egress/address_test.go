@@ -5,81 +5,115 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"agentguard/guard/policy"
 )
 
-func TestGuardTable(t *testing.T) {
-	private := []string{"10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "100.64.0.0/10", "::/0", "0.0.0.0/0"}
+// What may become of an address.
+const (
+	public = "public"  // reachable without a word
+	inside = "private" // reachable when opened
+	never  = "never"
+	meta   = "metadata"
+)
+
+var guardRows = []struct{ addr, want string }{
+	{"1.1.1.1", public}, {"93.184.216.34", public}, {"172.15.0.1", public}, {"172.32.0.1", public},
+	{"100.63.255.255", public}, {"100.128.0.1", public}, {"198.17.0.1", public}, {"198.20.0.1", public},
+	{"192.0.1.1", public}, {"223.255.255.255", public}, {"11.0.0.0", public}, {"168.63.129.17", public},
+	{"2606:4700::1111", public}, {"2a00::1", public}, {"2001:200::1", public}, {"2001:4860:4860::8888", public},
+	{"64:ff9b::5db8:d822", public}, {"::ffff:1.1.1.1", public}, {"2001:470::5efe:1.1.1.1", public},
+
+	{"10.0.0.1", inside}, {"172.16.0.1", inside}, {"172.31.255.255", inside}, {"192.168.1.1", inside},
+	{"100.64.0.1", inside}, {"127.0.0.1", inside}, {"127.255.255.254", inside}, {"169.254.1.1", inside},
+	{"198.18.0.1", inside}, {"192.0.2.1", inside}, {"203.0.113.7", inside}, {"198.51.100.1", inside},
+	{"::1", inside}, {"fc00::1", inside}, {"fd12::1", inside}, {"fe80::1", inside}, {"fec0::1", inside},
+	{"2001:db8::1", inside}, {"3fff::1", inside}, {"::ffff:127.0.0.1", inside}, {"::ffff:10.1.2.3", inside},
+	{"64:ff9b::10.0.0.1", inside}, {"64:ff9b::127.0.0.1", inside}, {"2001:470::5efe:10.0.0.1", inside},
+	{"2a00::200:5efe:192.168.0.1", inside},
+	{"93.184.216.99", inside}, {"2a00::99", inside}, {"::ffff:93.184.216.99", inside}, {"64:ff9b::5db8:d863", inside},
+
+	{"0.0.0.0", never}, {"0.1.2.3", never}, {"224.0.0.1", never}, {"239.1.1.1", never}, {"240.0.0.1", never},
+	{"255.255.255.255", never}, {"192.0.0.1", never}, {"192.31.196.1", never}, {"192.52.193.1", never},
+	{"192.88.99.1", never}, {"192.175.48.1", never},
+	{"::", never}, {"::2", never}, {"::127.0.0.1", never}, {"::10.0.0.1", never}, {"::ffff:0:10.0.0.1", never},
+	{"::ffff:0:1.1.1.1", never}, {"64:ff9b:1::1", never}, {"64:ff9b::0.0.0.0", never}, {"100::1", never},
+	{"2001::1", never}, {"2001:0:1:2:3:4:5:6", never}, {"2001:10::1", never}, {"2001:1ff::1", never},
+	{"2002:0101:0101::", never}, {"2002:a00:1::", never}, {"2620:4f:8000::1", never}, {"5f00::1", never},
+	{"ff02::1", never}, {"4000::1", never}, {"1::1", never}, {"64:ff9c::1", never}, {"::ffff:0.0.0.0", never},
+
+	{"169.254.169.254", meta}, {"169.254.170.2", meta}, {"168.63.129.16", meta}, {"100.100.100.200", meta},
+	{"192.0.0.192", meta}, {"fd00:ec2::254", meta}, {"fd20:ce::254", meta}, {"::ffff:169.254.169.254", meta},
+	{"::169.254.169.254", meta}, {"::ffff:0:a9fe:a9fe", meta}, {"64:ff9b::a9fe:a9fe", meta}, {"2002:a9fe:a9fe::", meta},
+	{"2001::80ff:fefe:5601:5601", meta}, {"2001:0:a9fe:a9fe::", meta}, {"64:ff9b:1:a9fe:a9:fe00::", meta},
+	{"64:ff9b:1::a9fe:a9fe", meta}, {"2a00::5efe:169.254.169.254", meta}, {"fe80::a9fe:a9fe", meta},
+	{"169.254.42.42", meta}, {"169.254.0.23", meta}, {"100.96.0.96", meta}, {"fd00:42::42", meta}, {"fd00:a9fe:a9fe::1", meta},
+}
+
+// classify says what becomes of an address, with nothing and with everything
+// opened.
+func classify(a netip.Addr) string {
 	own := []netip.Addr{netip.MustParseAddr("93.184.216.99"), netip.MustParseAddr("2a00::99")}
-	const (
-		public = "public"  // reachable without a word
-		inside = "private" // reachable when opened
-		never  = "never"
-		meta   = "metadata"
-	)
-	for _, tt := range []struct{ addr, want string }{
-		{"1.1.1.1", public}, {"93.184.216.34", public}, {"172.15.0.1", public}, {"172.32.0.1", public},
-		{"100.63.255.255", public}, {"100.128.0.1", public}, {"198.17.0.1", public}, {"198.20.0.1", public},
-		{"192.0.1.1", public}, {"223.255.255.255", public}, {"11.0.0.0", public}, {"168.63.129.17", public},
-		{"2606:4700::1111", public}, {"2a00::1", public}, {"2001:200::1", public}, {"2001:4860:4860::8888", public},
-		{"64:ff9b::5db8:d822", public}, {"::ffff:1.1.1.1", public}, {"2001:470::5efe:1.1.1.1", public},
+	closed := guard{own: own}
+	opened := guard{own: own, private: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}
+	c, o := closed.judge(a), opened.judge(a)
+	switch {
+	case c == nil && o == nil:
+		return public
+	case c == nil:
+		return "closed by opening"
+	case c.open && o == nil:
+		return inside
+	case o == nil || c.open || o.open || c.code != o.code:
+		return "inconsistent"
+	case c.code == CodeMetadata:
+		return meta
+	}
+	return never
+}
 
-		{"10.0.0.1", inside}, {"172.16.0.1", inside}, {"172.31.255.255", inside}, {"192.168.1.1", inside},
-		{"100.64.0.1", inside}, {"127.0.0.1", inside}, {"127.255.255.254", inside}, {"169.254.1.1", inside},
-		{"198.18.0.1", inside}, {"192.0.2.1", inside}, {"203.0.113.7", inside}, {"198.51.100.1", inside},
-		{"::1", inside}, {"fc00::1", inside}, {"fd12::1", inside}, {"fe80::1", inside}, {"fec0::1", inside},
-		{"2001:db8::1", inside}, {"3fff::1", inside}, {"::ffff:127.0.0.1", inside}, {"::ffff:10.1.2.3", inside},
-		{"64:ff9b::10.0.0.1", inside}, {"64:ff9b::127.0.0.1", inside}, {"2001:470::5efe:10.0.0.1", inside},
-		{"2a00::200:5efe:192.168.0.1", inside},
-		{"93.184.216.99", inside}, {"2a00::99", inside}, {"::ffff:93.184.216.99", inside}, {"64:ff9b::5db8:d863", inside},
-
-		{"0.0.0.0", never}, {"0.1.2.3", never}, {"224.0.0.1", never}, {"239.1.1.1", never}, {"240.0.0.1", never},
-		{"255.255.255.255", never}, {"192.0.0.1", never}, {"192.31.196.1", never}, {"192.52.193.1", never},
-		{"192.88.99.1", never}, {"192.175.48.1", never},
-		{"::", never}, {"::2", never}, {"::127.0.0.1", never}, {"::10.0.0.1", never}, {"::ffff:0:10.0.0.1", never},
-		{"::ffff:0:1.1.1.1", never}, {"64:ff9b:1::1", never}, {"64:ff9b::0.0.0.0", never}, {"100::1", never},
-		{"2001::1", never}, {"2001:0:1:2:3:4:5:6", never}, {"2001:10::1", never}, {"2001:1ff::1", never},
-		{"2002:0101:0101::", never}, {"2002:a00:1::", never}, {"2620:4f:8000::1", never}, {"5f00::1", never},
-		{"ff02::1", never}, {"4000::1", never}, {"1::1", never}, {"64:ff9c::1", never}, {"::ffff:0.0.0.0", never},
-
-		{"169.254.169.254", meta}, {"169.254.170.2", meta}, {"168.63.129.16", meta}, {"100.100.100.200", meta},
-		{"192.0.0.192", meta}, {"fd00:ec2::254", meta}, {"fd20:ce::254", meta}, {"::ffff:169.254.169.254", meta},
-		{"::169.254.169.254", meta}, {"::ffff:0:a9fe:a9fe", meta}, {"64:ff9b::a9fe:a9fe", meta}, {"2002:a9fe:a9fe::", meta},
-		{"2001::80ff:fefe:5601:5601", meta}, {"2001:0:a9fe:a9fe::", meta}, {"64:ff9b:1:a9fe:a9:fe00::", meta},
-		{"64:ff9b:1::a9fe:a9fe", meta}, {"2a00::5efe:169.254.169.254", meta}, {"fe80::a9fe:a9fe", meta},
-	} {
+func TestGuardTable(t *testing.T) {
+	for _, tt := range guardRows {
 		t.Run(tt.addr, func(t *testing.T) {
 			a := netip.MustParseAddr(tt.addr)
-			closed := guard{own: own}
-			opened := guard{own: own}
-			for _, p := range private {
-				opened.private = append(opened.private, netip.MustParsePrefix(p))
+			if got := classify(a); got != tt.want {
+				t.Errorf("judge(%v): %s, want %s", a, got, tt.want)
 			}
-			for _, zone := range []string{"", "eth0"} {
-				x := a
-				if a.Is6() {
-					x = a.WithZone(zone)
-				}
-				c, o := closed.judge(x), opened.judge(x)
-				got := never
-				switch {
-				case c == nil && o == nil:
-					got = public
-				case c != nil && c.open && o == nil:
-					got = inside
-				case c != nil && o != nil && c.code == CodeMetadata && o.code == CodeMetadata && !c.open:
-					got = meta
-				case c == nil || o == nil || c.open || o.open:
-					got = "inconsistent"
-				}
-				if got != tt.want {
-					t.Errorf("judge(%v): %s (closed %+v, opened %+v), want %s", x, got, c, o, tt.want)
+			if a.Is6() {
+				if got := classify(a.WithZone("eth0")); got != tt.want {
+					t.Errorf("judge(%v) with a zone: %s, want %s", a, got, tt.want)
 				}
 			}
 		})
+	}
+}
+
+// A row of the tables that could be deleted without a test failing is not held
+// by a test.
+func TestGuardRowsAreHeld(t *testing.T) {
+	wrong := func() bool {
+		return slices.ContainsFunc(guardRows, func(r struct{ addr, want string }) bool {
+			return classify(netip.MustParseAddr(r.addr)) != r.want
+		})
+	}
+	all, metas := specials, metadataAddrs
+	defer func() { specials, metadataAddrs = all, metas }()
+	for i, s := range all {
+		specials = slices.Delete(slices.Clone(all), i, i+1)
+		// Outside of what is given out, a row only says why or that it may be opened.
+		if !wrong() && (s.prefix.Addr().Is4() || globalUnicast.Overlaps(s.prefix) || s.open) {
+			t.Errorf("no test notices when the row %v is gone", s.prefix)
+		}
+	}
+	specials = all
+	for i, p := range metas {
+		metadataAddrs = slices.Delete(slices.Clone(metas), i, i+1)
+		if !wrong() {
+			t.Errorf("no test notices when the metadata service at %v is gone", p)
+		}
 	}
 }
 

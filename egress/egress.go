@@ -25,6 +25,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"agentguard/guard/event"
@@ -35,12 +36,14 @@ import (
 // can make the proxy keep in memory or wait for.
 const (
 	maxHead     = 64 << 10         // bytes of one request's or answer's header block
-	maxConns    = 1024             // client connections at a time
+	maxConns    = 1024             // client connections at a time, see connections
+	filesPer    = 6                // descriptors of one tunnel: two sockets and the kernel's pipes between them
 	headTimeout = 30 * time.Second // from the first byte of a request to the end of its headers
 	idleTimeout = 5 * time.Minute  // nothing moved, or no next request
 	waitTimeout = 10 * time.Minute // from a request to the first byte of its answer: models think for minutes
 	dnsTimeout  = 5 * time.Second
 	dialTimeout = 10 * time.Second // per address
+	acceptPause = 50 * time.Millisecond
 )
 
 // LookupFunc resolves a host to all its addresses.
@@ -85,7 +88,7 @@ func New(c Config) (*Proxy, error) {
 		rules:    rules,
 		resolver: newResolver(c),
 		sink:     c.Sink,
-		slots:    make(chan struct{}, maxConns),
+		slots:    make(chan struct{}, connections()),
 		open:     make(map[interface{ Close() error }]struct{}),
 	}
 	if p.sink == nil {
@@ -109,14 +112,41 @@ func (p *Proxy) Serve(l net.Listener) error {
 			if p.ctx.Err() != nil {
 				return nil
 			}
-			var ne net.Error
-			if errors.As(err, &ne) && ne.Timeout() {
+			if p.passing(err) {
 				continue
 			}
 			return fmt.Errorf("accepting a connection: %w", err)
 		}
 		p.admit(c)
 	}
+}
+
+// passing says whether an error of accept goes away by itself, after waiting a
+// moment for that.
+func (p *Proxy) passing(err error) bool {
+	switch {
+	case errors.Is(err, syscall.ECONNABORTED):
+		return true
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+	default:
+		return false
+	}
+	select {
+	case <-time.After(acceptPause):
+	case <-p.ctx.Done():
+	}
+	return true
+}
+
+// connections is how many clients are served at a time: at most [maxConns], and
+// never so many that a client inside could use up the descriptors that the rest
+// of this process needs to do its work.
+func connections() int {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return 1
+	}
+	return int(min(maxConns, max(1, l.Cur/2/filesPer)))
 }
 
 // admit starts the goroutine of one client connection, or refuses the client

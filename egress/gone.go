@@ -7,7 +7,8 @@ import (
 )
 
 // goneWatch notices that a client hung up while its answer is awaited, so that
-// an origin that never answers is not waited for in vain.
+// an origin that never answers is not waited for in vain. A client that ends
+// only its sending side looks the same and counts as gone.
 type goneWatch struct {
 	x    *exchange
 	done chan struct{} // closed when the watching goroutine ended; nil before it started

@@ -70,7 +70,7 @@ var errHelloRead = errors.New("the ClientHello is read")
 func (h *helloConn) hello() (*tls.ClientHelloInfo, error) {
 	var got *tls.ClientHelloInfo
 	err := tls.Server(h, &tls.Config{
-		MinVersion: tls.VersionTLS10, //nolint:gosec // nothing is negotiated: the origin decides
+		MinVersion: tls.VersionTLS10, // nothing is negotiated: the origin decides
 		GetConfigForClient: func(i *tls.ClientHelloInfo) (*tls.Config, error) {
 			got = i
 			return nil, errHelloRead

@@ -91,8 +91,12 @@ func (a *answer) text() []byte {
 }
 
 // allowLines are the lines of a policy that would allow r, and nothing more.
-// open is an address to open, when that is what is missing.
+// open is an address to open, when that is what is missing. A path with a star
+// gets no advice, because in a rule the star would be every path.
 func allowLines(r Request, open *netip.Prefix) []string {
+	if strings.Contains(r.Path, "*") {
+		return nil
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "    - {host: %s", yamlWord(r.Host))
 	if !r.Tunnel {
@@ -122,7 +126,7 @@ func yamlWord(s string) string {
 // busy refuses a client when there are too many. The bytes fit any socket's
 // buffer; the deadline is for the one that has none.
 func busy(c net.Conn) {
-	a := answer{Status: statusOf(CodeBusy), Code: CodeBusy, Reason: fmt.Sprintf("more than %d connections at a time", maxConns)}
+	a := answer{Status: statusOf(CodeBusy), Code: CodeBusy, Reason: "too many connections at a time"}
 	_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = c.Write(a.bytes(nil, true)) // the client is refused in any case
 	_ = c.Close()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"agentguard/guard/event"
+	"agentguard/guard/policy"
 )
 
 func TestForwardRefusesUnknownHost(t *testing.T) {
@@ -77,10 +78,20 @@ func TestForwardReports(t *testing.T) {
 	}
 }
 
+func TestNoAdviceThatWouldWiden(t *testing.T) {
+	r, err := ParseRequest("GET", "http://example.com/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := Decide(policy.Egress{}, r); d.Verdict != event.Denied || d.Allow != nil {
+		t.Errorf("%+v", d)
+	}
+}
+
 func TestTooManyConnections(t *testing.T) {
 	o := startOrigin(t, func(net.Conn) {})
 	p := start(t, open(t, o))
-	for range maxConns {
+	for range connections() {
 		dialRaw(t, p.addr)
 	}
 	r := send(t, p.addr, "") // the answer comes unasked

@@ -1,7 +1,7 @@
 package egress
 
 import (
-	"crypto/sha1" //nolint:gosec // RFC 6455 asks for it; it proves no secret
+	"crypto/sha1" // RFC 6455 asks for it; it proves no secret
 	"encoding/base64"
 	"errors"
 	"io"
@@ -82,7 +82,7 @@ func (r *restReader) Read(p []byte) (int, error) {
 // agreed to exactly that. Any other 101 is refused.
 func (x *exchange) switchProtocols(resp *http.Response) error {
 	key := x.req.Header.Get("Sec-Websocket-Key")
-	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // see the import
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	if !x.r.WebSocket || !hasToken(resp.Header, "Upgrade", "websocket") || !hasToken(resp.Header, "Connection", "upgrade") ||
 		resp.Header.Get("Sec-Websocket-Accept") != base64.StdEncoding.EncodeToString(sum[:]) {
 		return errors.New("the origin switched to a protocol that nobody asked for")

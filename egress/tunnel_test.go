@@ -187,7 +187,7 @@ func TestTunnelServerName(t *testing.T) {
 			if r.status != 200 {
 				t.Fatalf("got %+v", r)
 			}
-			tc := tls.Client(c, &tls.Config{ServerName: tt.sni, InsecureSkipVerify: true}) //nolint:gosec // the test is about names, not trust
+			tc := tls.Client(c, &tls.Config{ServerName: tt.sni, InsecureSkipVerify: true}) // the test is about names, not trust
 			err := tc.Handshake()
 			if (err == nil) != tt.ok {
 				t.Fatalf("handshake: %v, want ok %v", err, tt.ok)
@@ -260,7 +260,7 @@ func TestTunnelClearText(t *testing.T) {
 func clientHello(t testing.TB, name string, encrypted bool) []byte {
 	t.Helper()
 	a, b := net.Pipe()
-	conf := &tls.Config{ServerName: name, InsecureSkipVerify: name == ""} //nolint:gosec // nothing is negotiated
+	conf := &tls.Config{ServerName: name, InsecureSkipVerify: name == ""}
 	if encrypted {
 		conf.MinVersion = tls.VersionTLS13
 		conf.EncryptedClientHelloConfigList = echList(t, "a.test")
@@ -352,10 +352,7 @@ func fragment(hello []byte, n int) []byte {
 // FuzzSniff: what passes is a prefix of what was sent, and never a ClientHello
 // whose name crypto/tls reads otherwise.
 func FuzzSniff(f *testing.F) {
-	f.Add(clientHello(f, "a.test", false))
-	f.Add(clientHello(f, "b.test", false))
-	f.Add(clientHello(f, "a.test", true))
-	f.Add(fragment(clientHello(f, "a.test", false), 40))
+	// The hellos are in testdata, because one made here would differ each time.
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := sniff(bytes.NewReader(b), Request{Tunnel: true, Host: "a.test", Port: 443})

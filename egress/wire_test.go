@@ -48,18 +48,27 @@ func (a *allowedSink) take() []string {
 
 // wireRecorder keeps what came on each connection, and answers every request.
 type wireRecorder struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards everything below
 	conns []*bytes.Buffer
-	live  sync.WaitGroup
+	live  int
+	idle  sync.Cond // live became 0
+}
+
+func (w *wireRecorder) count(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.live += n; w.live == 0 {
+		w.idle.Broadcast()
+	}
 }
 
 func (w *wireRecorder) serve(c net.Conn) {
-	defer w.live.Done()
+	defer w.count(-1)
 	buf := &bytes.Buffer{}
 	w.mu.Lock()
 	w.conns = append(w.conns, buf)
 	w.mu.Unlock()
-	br := bufio.NewReader(io.TeeReader(c, buf)) // read by others after live.Wait
+	br := bufio.NewReader(io.TeeReader(c, buf)) // read by others when live is 0
 	for {
 		req, err := http.ReadRequest(br)
 		if err != nil {
@@ -81,9 +90,11 @@ func (w *wireRecorder) take(t *testing.T, addr string) [][]byte {
 	last := dialRaw(t, addr)
 	_ = last.CloseWrite()
 	_, _ = io.Copy(io.Discard, last) // until it was served
-	w.live.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for w.live > 0 {
+		w.idle.Wait()
+	}
 	var out [][]byte
 	for _, b := range w.conns {
 		if b.Len() > 0 {
@@ -96,7 +107,8 @@ func (w *wireRecorder) take(t *testing.T, addr string) [][]byte {
 
 func newWire(t testing.TB) *wire {
 	w := &wire{rec: &wireRecorder{}, said: &allowedSink{}}
-	o := startOriginHook(t, func() { w.rec.live.Add(1) }, w.rec.serve)
+	w.rec.idle.L = &w.rec.mu
+	o := startOriginHook(t, func() { w.rec.count(1) }, w.rec.serve)
 	w.host, w.addr = o.host(), o.addr
 	e := load(t, fmt.Sprintf("version: 1\negress:\n  allow:\n    - {host: localhost, ports: [%d], methods: [GET, POST], paths: [\"/v1/**\"]}\n", o.port))
 	e.AllowPrivate = loopbackOpen
