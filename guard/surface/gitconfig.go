@@ -86,7 +86,48 @@ func (s setting) harmless(remotes map[string]bool) bool {
 	case "core.filemode", "core.logallrefupdates", "core.precomposeunicode":
 		return s.value == "true"
 	}
-	return false
+	return !readSections[s.section] && plainWord(s.value)
+}
+
+// readSections are the sections that git up to 2.55 reads, and those of
+// programs beside git that take commands or paths from its configuration. A
+// plain word in any other section is somebody's note.
+var readSections = map[string]bool{
+	// git
+	"add": true, "advice": true, "alias": true, "am": true, "apply": true, "attr": true, "author": true,
+	"blame": true, "branch": true, "browser": true, "bundle": true, "checkout": true, "clean": true,
+	"clone": true, "color": true, "column": true, "commit": true, "commitgraph": true, "committer": true,
+	"completion": true, "core": true, "credential": true, "credentialcache": true, "credentialstore": true,
+	"diff": true, "difftool": true, "extensions": true, "fastimport": true, "feature": true, "fetch": true,
+	"filter": true, "fmt": true, "format": true, "fsck": true, "fsmonitor": true, "gc": true, "gitcvs": true,
+	"gitweb": true, "gpg": true, "grep": true, "gui": true, "guitool": true, "help": true, "hook": true,
+	"http": true, "i18n": true, "imap": true, "include": true, "includeif": true, "index": true, "init": true,
+	"instaweb": true, "interactive": true, "log": true, "lsrefs": true, "mailinfo": true, "mailmap": true,
+	"maintenance": true, "man": true, "merge": true, "mergetool": true, "notes": true, "pack": true,
+	"pager": true, "pretty": true, "promisor": true, "protocol": true, "pull": true, "push": true,
+	"rebase": true, "receive": true, "reftable": true, "remote": true, "remotes": true, "repack": true,
+	"replay": true, "rerere": true, "revert": true, "safe": true, "sendemail": true, "sequence": true,
+	"showbranch": true, "sparse": true, "splitindex": true, "ssh": true, "stash": true, "status": true,
+	"submodule": true, "svn": true, "svn-remote": true, "tag": true, "tar": true, "trace2": true,
+	"transfer": true, "trailer": true, "uploadarchive": true, "uploadpack": true, "uploadpackfilter": true,
+	"url": true, "user": true, "versionsort": true, "volatile": true, "web": true, "worktree": true,
+	// others
+	"annex": true, "alternaterefs": true, "delta": true, "gitflow": true, "gitk": true, "gitbutler": true,
+	"git-p4": true, "hub": true, "ghq": true, "jj": true, "lazygit": true, "lfs": true, "overcommit": true,
+	"reviewboard": true, "secrets": true, "stgit": true, "tig": true, "magit": true, "lefthook": true,
+	"husky": true, "pre-commit": true, "absorb": true, "branchless": true, "town": true, "git-town": true,
+	"machete": true, "bug": true, "crypt": true, "filter-repo": true, "scalar": true, "vcs": true,
+	"cvsimport": true,
+}
+
+// plainWord says that a value can be neither a command nor a path.
+func plainWord(v string) bool {
+	for i := range len(v) {
+		if !alnum(v[i]) && v[i] != '-' && v[i] != '_' {
+			return false
+		}
+	}
+	return len(v) <= 64
 }
 
 // parseConfig reads what git's own parser reads, and answers false for what

@@ -118,7 +118,10 @@ func TestConfigPart(t *testing.T) {
 		{"bare key of a harmless one", "[core]\nbare\n", "core.bare\n"},
 		{"continued line", "[alias]\nx = !a\\\n b\n", "alias.x=\"!a b\"\n"},
 		{"comment", "[alias]\nx = a # b\ny = \"a # b\"\n", "alias.x=\"a\"\nalias.y=\"a # b\"\n"},
-		{"order stays", "[b]\nx=2\n[a]\nx=1\n[b]\nx=3\n", "b.x=\"2\"\na.x=\"1\"\nb.x=\"3\"\n"},
+		{"order stays", "[http]\nx=2\n[alias]\nx=1\n[http]\nx=3\n", "http.x=\"2\"\nalias.x=\"1\"\nhttp.x=\"3\"\n"},
+		{"a note that git does not read", "[my]\nnote=word_2\n", ""},
+		{"a path that git does not read", "[my]\nnote=./x\n", "my.note=\"./x\"\n"},
+		{"words that git does not read", "[my]\nnote=rm x\n", "my.note=\"rm x\"\n"},
 		{"include", "[include]\npath = ../x\n[includeIf \"onbranch:x\"]\npath = y\n", "include.path=\"../x\"\nincludeif.\"onbranch:x\".path=\"y\"\n"},
 		{"carriage returns", "[core]\r\n\tbare = false\r\n\teditor = x\r\n", "core.editor=\"x\"\n"},
 		{"tracking of a remote", "[remote \"o\"]\nurl = u\n[branch \"m\"]\nremote = o\nmerge = refs/heads/m\n", "remote.\"o\".url=\"u\"\n"},
@@ -189,7 +192,7 @@ func TestConfigPartKeys(t *testing.T) {
 		"core.protectHFS false", "core.protectNTFS false", "core.symlinks false", "core.ignoreCase true",
 		"fsck.x ignore", "transfer.fsckObjects false", "core.autocrlf true", "core.eol crlf", "core.useReplaceRefs true",
 		"rerere.enabled true", "rerere.autoUpdate true", "safe.directory *", "safe.bareRepository all",
-		"some.futureKey x", "core.futureKey x", "branch.b.futureKey x", "user.futureKey x",
+		"some.futureKey ./x", "some.s.futureKey x", "lfs.futureKey x", "core.futureKey x", "branch.b.futureKey x", "user.futureKey x",
 	} {
 		t.Run(line, func(t *testing.T) {
 			name, value, _ := strings.Cut(line, " ")
