@@ -10,9 +10,10 @@
 //
 // Does not stop a write: it tells of one afterwards. Does not see a change that
 // was undone before the second snapshot, nor one made through a memory mapping
-// after it, so the processes that could write must have ended. Does not follow
-// what a surface runs beyond what the set lists, and does not judge whether a
-// content is harmful. A manifest proves nothing about the tree it travels with:
+// after it, so the processes that could write must have ended. Does not know
+// what a surface runs: beyond the set only the file that a link names counts,
+// not what lies outside the tree nor what is in a directory that a link names.
+// Does not judge whether a content is harmful. A manifest proves nothing about the tree it travels with:
 // the anchor is the manifest of a base that the author cannot write.
 package integrity
 
@@ -79,7 +80,7 @@ type File struct {
 	Mode  uint32 // git's mode; 0 for Other and Absent
 	Kind  Kind
 	Whole Sum // of the content, of a link's text or of a gitlink's id; zero for Dir and Other
-	Part  Sum // of the executable part; Whole where that is the whole
+	Part  Sum // of the executable part, for a link of the file it names; Whole where that is the whole
 
 	// Protection belongs to the policy that judges and not to the content, so
 	// it is no part of a line: what is read from text is Freeze, the strictest.
@@ -88,6 +89,7 @@ type File struct {
 	Size       int64  // bytes; 0 for what is not Regular
 	Perm       uint32 // permission bits on disk; 0 where the tree has none
 	Nlink      uint64 // names on disk; more than 1 means a second name can change it
+	link       string // text of a Link
 }
 
 // same reports whether two lines describe the same thing at the same path. The

@@ -115,12 +115,12 @@ func TestRestore(t *testing.T) {
 		{"link to elsewhere", link, func(s start) {
 			s.must(os.Remove(s.path(link.Path)))
 			s.must(os.Symlink("/etc", s.path(link.Path)))
-		}, true, os.ModeSymlink | 0o777},
+		}, true, os.ModeSymlink},
 		{"link that became a file", link, func(s start) {
 			s.must(os.Remove(s.path(link.Path)))
 			s.write(link.Path, "evil")
-		}, true, os.ModeSymlink | 0o777},
-		{"link intact", link, func(start) {}, false, os.ModeSymlink | 0o777},
+		}, true, os.ModeSymlink},
+		{"link intact", link, func(start) {}, false, os.ModeSymlink},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -131,8 +131,15 @@ func TestRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			info, err := os.Lstat(s.path(row.f.Path))
-			if err != nil || info.Mode() != row.want {
-				t.Fatalf("mode %v, %v, want %v", info.Mode(), err, row.want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mode := info.Mode()
+			if row.f.Kind == Link {
+				mode = mode.Type() // its permissions mean nothing and differ between systems
+			}
+			if mode != row.want {
+				t.Fatalf("mode %v, want %v", mode, row.want)
 			}
 			got := ""
 			if row.f.Kind == Link {

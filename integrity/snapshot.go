@@ -30,9 +30,12 @@ func (e *UnstableError) Error() string {
 	return fmt.Sprintf("%q changed while it was read, %d times", e.Path, e.Tries)
 }
 
-// Snapshot hashes every member of set in t. Nothing is followed and only
-// regular files are opened. What vanished since the set was resolved is left
-// out; what changed its type is recorded as what it is now.
+// Snapshot hashes every member of set in t. Only regular files are opened, and
+// no link is followed on the way to one. What vanished since the set was
+// resolved is left out; what changed its type is recorded as what it is now.
+//
+// The executable part of a link is the file it names, where that is in the tree
+// and no member of the set itself: its content is what runs.
 func Snapshot(t surface.Tree, set *surface.Set) (*Manifest, error) {
 	members := set.Members
 	files := make([]File, len(members))
@@ -51,6 +54,11 @@ func Snapshot(t surface.Tree, set *surface.Set) (*Manifest, error) {
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
+	}
+	for i := range files {
+		if err := followLink(t, set, members[i].Hit, &files[i]); err != nil {
+			return nil, err
+		}
 	}
 	return NewManifest(files), nil
 }
@@ -134,7 +142,7 @@ func describe(m surface.Member, e surface.WalkEntry, sum Sum) File {
 		f.Entry, f.Trigger = m.Hit.Entry.ID, m.Hit.Entry.Trigger
 	}
 	if f.Kind == Link {
-		f.Size = int64(len(e.Link))
+		f.Size, f.link = int64(len(e.Link)), e.Link
 	}
 	return f
 }

@@ -12,7 +12,7 @@
 // Does not stop a change and does not come before it: a file can be written
 // and run by another program before the event is told. Does not see a content
 // that was there only between two looks when no notice came for it. Does not
-// look deeper than one level into directories that tools fill by the thousand
+// watch what a link names. Does not look deeper than one level into directories that tools fill by the thousand
 // (see [surface.GeneratedTrees]) but where a surface was known at the start or
 // all below is frozen. On a file system that sends no notices (some network and
 // FUSE ones) only the comparison of known surfaces works; on systems other than

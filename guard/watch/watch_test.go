@@ -84,6 +84,9 @@ func must(t testing.TB, err error) {
 
 func begin(t testing.TB, root string, opts Options) *run {
 	t.Helper()
+	if opts.Interval == time.Hour && !opts.Poll && !supported() {
+		t.Skip("no notices on this system")
+	}
 	r := &run{t: t, root: root, events: make(chan event.Event, 1<<16)}
 	w, err := New(root, matcher(t), event.Func(func(e event.Event) { r.events <- e }), opts)
 	must(t, err)
@@ -299,6 +302,9 @@ func TestEventOfEachProtection(t *testing.T) {
 		{"-x/Makefile", "make", "freeze", "agentguard restore $'-x/Makefile'", event.Denied},
 	}
 	for _, row := range rows {
+		if !supported() && row.path[0] == 0xff {
+			continue // such systems refuse the name
+		}
 		write(t, root, row.path, "new")
 		e := r.wait(row.path, "created")
 		if e.Rule != row.rule || e.Detail["protection"] != row.protection || e.Hint != row.hint || e.Verdict != row.verdict || e.Time.IsZero() {
