@@ -20,6 +20,7 @@ type ask struct {
 	dir   int
 	name  []byte
 	flags uint32
+	copy  bool // copy the descriptor that name is the number of
 	done  chan struct{}
 	fd    int
 	e     syscall.Errno
@@ -61,6 +62,13 @@ func (d *reader) answer(a *ask) (int, syscall.Errno) {
 	own := uint32(pid) == a.tid || threadOf(pid, int(a.tid))
 	if !own && a.flags&unix.O_ACCMODE != 0 {
 		own = tracedBy(pid, int(a.tid))
+	}
+	if a.copy {
+		n, err := strconv.Atoi(string(trimNUL(a.name)))
+		if !own || err != nil {
+			return -1, unix.EACCES
+		}
+		return copyDescriptor(a.tid, n)
 	}
 	if own {
 		return openat(a.dir, a.name, a.flags|unix.O_CLOEXEC, 0)

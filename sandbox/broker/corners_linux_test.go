@@ -36,7 +36,9 @@ func init() {
 func cornerNames() []string {
 	var names []string
 	for n := range corners {
-		names = append(names, n)
+		if !strings.HasPrefix(n, "stress-") && !strings.HasPrefix(n, "dying-") {
+			names = append(names, n)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -240,6 +242,20 @@ func procOne() error {
 	return c.err()
 }
 
+// offMain runs f on a thread that is not the process's first, and is given up.
+func offMain(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			done <- offMain(f) // this thread is held meanwhile
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}
+
 func magicLinks() error {
 	var c checks
 	f, err := os.Create("target")
@@ -259,30 +275,25 @@ func magicLinks() error {
 	c.ok("reopen of a removed file", err)
 	unix.Close(fd)
 	// A thread with descriptors of its own.
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		done <- func() error {
-			if err := unix.Unshare(unix.CLONE_FILES | unix.CLONE_FS); err != nil {
-				return err
-			}
-			if err := os.Mkdir("threaddir", 0o755); err != nil {
-				return err
-			}
-			if err := unix.Chdir("threaddir"); err != nil {
-				return err
-			}
-			fd, err := unix.Open("inthread", unix.O_CREAT|unix.O_RDWR, 0o644)
-			if err != nil {
-				return err
-			}
-			if err := unix.Dup3(fd, 200, 0); err != nil {
-				return err
-			}
-			return open("/proc/thread-self/fd/200", unix.O_WRONLY|unix.O_APPEND)
-		}()
-	}()
-	c.ok("thread with its own context", <-done)
+	c.ok("thread with its own context", offMain(func() error {
+		if err := unix.Unshare(unix.CLONE_FILES | unix.CLONE_FS); err != nil {
+			return err
+		}
+		if err := os.Mkdir("threaddir", 0o755); err != nil {
+			return err
+		}
+		if err := unix.Chdir("threaddir"); err != nil {
+			return err
+		}
+		fd, err := unix.Open("inthread", unix.O_CREAT|unix.O_RDWR, 0o644)
+		if err != nil {
+			return err
+		}
+		if err := unix.Dup3(fd, 200, 0); err != nil {
+			return err
+		}
+		return open("/proc/thread-self/fd/200", unix.O_WRONLY|unix.O_APPEND)
+	}))
 	_, err = os.Stat("threaddir/inthread")
 	c.ok("the thread's directory", err)
 	c.want("not the process's descriptor", open("/proc/self/fd/200", unix.O_WRONLY), unix.ENOENT)

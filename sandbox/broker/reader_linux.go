@@ -208,10 +208,31 @@ func (d *reader) descriptor(tid uint32, fd int32) (int, syscall.Errno) {
 		return -1, unix.EBADF
 	}
 	n, e := d.open(tid, number(d.num[32:32], "fd/", int(fd)), openPath)
-	if e == unix.ENOENT {
+	switch e {
+	case unix.ENOENT:
 		e = unix.EBADF
+	case unix.EACCES: // not dumpable, and the owner of its /proc files is not of this user namespace
+		return copyDescriptor(tid, int(fd))
 	}
 	return n, e
+}
+
+const pidfdThread = unix.O_EXCL // PIDFD_THREAD, Linux 6.9
+
+// copyDescriptor takes a copy of a thread's descriptor. Before Linux 6.9 only
+// a process's first thread can be asked, whose descriptors are usually all
+// threads'.
+func copyDescriptor(tid uint32, fd int) (int, syscall.Errno) {
+	pid, err := unix.PidfdOpen(int(tid), pidfdThread)
+	if err == unix.EINVAL {
+		pid, err = unix.PidfdOpen(int(tid), 0)
+	}
+	if err != nil {
+		return -1, errno(err)
+	}
+	defer closeFD(pid)
+	n, err := unix.PidfdGetfd(pid, fd, 0)
+	return n, errno(err)
 }
 
 // str reads a string of the caller into buf and returns its length. It reads

@@ -82,10 +82,48 @@ func (w *walker) step(rest []byte) (next []byte, done bool, e syscall.Errno) {
 		w.pl.absent = e
 		return nil, true, w.finish(comp, slash, -1)
 	}
+	if e == unix.EACCES {
+		return w.hidden(comp, tail, final, slash)
+	}
 	if e != 0 {
 		return nil, false, e
 	}
 	return w.object(fd, comp, tail, final, slash)
+}
+
+// hidden goes on from a descriptor of a caller that is not dumpable, whose
+// descriptor directory is open to nobody but itself.
+func (w *walker) hidden(comp, tail []byte, final, slash bool) (next []byte, done bool, e syscall.Errno) {
+	dir, e := w.p.canonical(w.cur, make([]byte, 2*pathMax))
+	if e != 0 {
+		return nil, false, e
+	}
+	if _, inside, ok := procOf(dir); !ok || !bytes.HasSuffix(inside, []byte("fd")) || !isMagic(inside, comp) {
+		return nil, false, unix.EACCES
+	}
+	fd, e := w.p.s.ask(&ask{tid: w.r.n.pid, dir: w.cur, name: append(bytes.Clone(comp), 0), copy: true})
+	if e != 0 {
+		return nil, false, e
+	}
+	return w.arrive(fd, comp, tail, final, slash)
+}
+
+// arrive goes on from what a magic link led to.
+func (w *walker) arrive(target int, comp, tail []byte, final, slash bool) (next []byte, done bool, e syscall.Errno) {
+	var st unix.Stat_t
+	if e := fstat(target, &st); e != 0 {
+		closeFD(target)
+		return nil, false, e
+	}
+	if final {
+		w.pl.stat, w.pl.magic = st, true
+		return nil, true, w.finish(comp, slash, target)
+	}
+	w.move(target)
+	if st.Mode&typeMask != typeDir {
+		return nil, false, unix.ENOTDIR
+	}
+	return tail, false, 0
 }
 
 // object goes on from the object of one component.
@@ -120,19 +158,7 @@ func (w *walker) object(fd int, comp, tail []byte, final, slash bool) (next []by
 	if target < 0 {
 		return w.splice(text, tail, slash)
 	}
-	if e := fstat(target, &st); e != 0 {
-		closeFD(target)
-		return nil, false, e
-	}
-	if final {
-		w.pl.stat, w.pl.magic = st, true
-		return nil, true, w.finish(comp, slash, target)
-	}
-	w.move(target)
-	if st.Mode&typeMask != typeDir {
-		return nil, false, unix.ENOTDIR
-	}
-	return tail, false, 0
+	return w.arrive(target, comp, tail, final, slash)
 }
 
 // splice puts the text of a link before what is left of the path.
