@@ -196,7 +196,7 @@ func frozenMembers(a *area) frozenArea {
 	out := frozenArea{dir: a.dir}
 	whole := "\x00"
 	for _, m := range a.set.Members {
-		if m.Hit.Protection != surface.Freeze || strings.HasPrefix(m.Path, whole+"/") {
+		if m.Hit.Protection != surface.Freeze && !m.Hit.Entry.Keep || strings.HasPrefix(m.Path, whole+"/") {
 			continue
 		}
 		switch m.Type {

@@ -61,8 +61,11 @@ func gitEntries() []Entry {
 			Ecosystem: "git",
 			Patterns:  rooted(".git/worktrees/*/commondir", ".git/worktrees/*/gitdir"),
 			Trigger:   "any git command",
-			Why:       "they redirect config, hooks and objects of a linked work tree; one that git worktree add makes in a run is told",
+			Why:       "they redirect config, hooks and objects of a linked work tree; git worktree add must be able to write new ones",
 			Source:    "https://github.com/trailofbits/claude-code-devcontainer/issues/51",
+			Strict:    Review,
+			Balanced:  Review,
+			Keep:      true,
 			Fixed:     true,
 		},
 		{

@@ -93,6 +93,7 @@ type Entry struct {
 	Balanced  Protection
 	Keys      []string // executing keys, where Part needs them
 	Part      Part
+	Keep      bool // what is there when a run begins is frozen, whatever the columns say of new ones
 	LinksOnly bool // only a symbolic link under this name is a surface
 	Fixed     bool // no policy lowers it
 }
