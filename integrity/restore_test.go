@@ -342,3 +342,29 @@ func timeAfter(t *testing.T, name string) time.Time {
 	}
 	return info.ModTime().Add(time.Second)
 }
+
+// From the start's snapshot and backup the tree is put back as it was.
+func TestRestoreAll(t *testing.T) {
+	s := disk(t)
+	s.must(os.Remove(s.path(".githooks/pipe")))
+	state := t.TempDir()
+	s.Quarantine, s.Backup.Dir = filepath.Join(state, "q"), filepath.Join(state, "b")
+	tree, err := surface.WorkTree(s.Root)
+	s.must(err)
+	before := snapshot(t, tree)
+	if left, err := s.Backup.Keep(tree, before); err != nil || len(left) != 0 {
+		t.Fatalf("Keep = %q, %v", left, err)
+	}
+	s.write("Makefile", "evil")
+	s.write("sub/new/Makefile", "planted")
+	s.must(os.RemoveAll(s.path(".githooks")))
+	s.must(os.Symlink("/etc", s.path(".githooks")))
+	for _, c := range Diff(before, snapshotDir(t, s.Root)) {
+		if _, err := s.Restore(c.Old); err != nil {
+			t.Errorf("restoring %s (%s): %v", c.Path, c.What, err)
+		}
+	}
+	if d := Diff(before, snapshotDir(t, s.Root)); len(d) != 0 {
+		t.Errorf("still differs: %+v", d)
+	}
+}

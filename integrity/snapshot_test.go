@@ -2,17 +2,14 @@ package integrity
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"agentguard/guard/surface"
 )
@@ -191,48 +188,6 @@ func TestTreesAgree(t *testing.T) {
 	}
 }
 
-// What a link names in the tree is its executable part, wherever it is not a
-// surface that is told by itself.
-func TestLinkTargets(t *testing.T) {
-	link := func(text string) surface.MapFile { return surface.MapFile{Data: text, Type: surface.Symlink} }
-	rows := []struct {
-		name    string
-		tree    surface.MapTree
-		edit    string // a file that is changed
-		changed bool   // whether .githooks/a shows it
-	}{
-		{"file", surface.MapTree{".githooks/a": link("../x/run"), "x/run": {Data: "1"}}, "x/run", true},
-		{"chain", surface.MapTree{".githooks/a": link("../b"), "b": link("x/c"), "x/c": link("../d"), "d": {Data: "1"}}, "d", true},
-		{"comes into being", surface.MapTree{".githooks/a": link("../none")}, "none", true},
-		{"another file", surface.MapTree{".githooks/a": link("../x/run"), "x/run": {Data: "1"}}, "x/other", false},
-		{"a surface itself", surface.MapTree{".githooks/a": link("../Makefile"), "Makefile": {Data: "1"}}, "Makefile", false},
-		{"loop", surface.MapTree{".githooks/a": link("../b"), "b": link("c"), "c": link("b")}, "d", false},
-		{"itself", surface.MapTree{".githooks/a": link("a")}, "b", false},
-		{"outside", surface.MapTree{".githooks/a": link("../../b")}, "b", false},
-		{"absolute", surface.MapTree{".githooks/a": link("/b")}, "b", false},
-		{"the root", surface.MapTree{".githooks/a": link("..")}, "b", false},
-		{"a directory", surface.MapTree{".githooks/a": link("../x"), "x/y": {Data: "1"}}, "x/y", false},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			before := snapshot(t, row.tree)
-			row.tree[row.edit] = surface.MapFile{Data: "changed"}
-			after := snapshot(t, row.tree)
-			if got := !before.Get(".githooks/a").same(after.Get(".githooks/a")); got != row.changed || before.Get(".githooks/a").Kind != Link {
-				t.Errorf("changed: %v, want %v\n%s%s", got, row.changed, text(t, before), text(t, after))
-			}
-		})
-	}
-	t.Run("mode", func(t *testing.T) {
-		tree := surface.MapTree{".githooks/a": link("../run"), "run": {Data: "1"}}
-		before := snapshot(t, tree)
-		tree["run"] = surface.MapFile{Data: "1", Perm: 0o755}
-		if d := Diff(before, snapshot(t, tree)); len(d) != 1 || d[0].What != PartChanged {
-			t.Errorf("Diff = %+v", d)
-		}
-	})
-}
-
 // The tree on disk must tell the times that show a write during the hash.
 func TestWorkTreeIdentifies(t *testing.T) {
 	s := disk(t)
@@ -349,108 +304,4 @@ func TestLongFileIsStreamed(t *testing.T) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
-}
-
-// From the start's snapshot and backup the tree is put back as it was.
-func TestRestoreAll(t *testing.T) {
-	s := disk(t)
-	s.must(os.Remove(s.path(".githooks/pipe")))
-	state := t.TempDir()
-	s.Quarantine, s.Backup.Dir = filepath.Join(state, "q"), filepath.Join(state, "b")
-	tree, err := surface.WorkTree(s.Root)
-	s.must(err)
-	before := snapshot(t, tree)
-	if left, err := s.Backup.Keep(tree, before); err != nil || len(left) != 0 {
-		t.Fatalf("Keep = %q, %v", left, err)
-	}
-	s.write("Makefile", "evil")
-	s.write("sub/new/Makefile", "planted")
-	s.must(os.RemoveAll(s.path(".githooks")))
-	s.must(os.Symlink("/etc", s.path(".githooks")))
-	for _, c := range Diff(before, snapshotDir(t, s.Root)) {
-		if _, err := s.Restore(c.Old); err != nil {
-			t.Errorf("restoring %s (%s): %v", c.Path, c.What, err)
-		}
-	}
-	if d := Diff(before, snapshotDir(t, s.Root)); len(d) != 0 {
-		t.Errorf("still differs: %+v", d)
-	}
-}
-
-// BenchmarkSnapshot hashes forty surfaces.
-func BenchmarkSnapshot(b *testing.B) {
-	root := b.TempDir()
-	for i := range 40 {
-		dir := filepath.Join(root, fmt.Sprintf("d%d", i))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			b.Fatal(err)
-		}
-		name := []string{"Makefile", "package.json"}[i%2]
-		body := fmt.Sprintf(`{"name":"p%d","scripts":{"a":"b"},"deps":%q}`, i, strings.Repeat("x", 1000))
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o644); err != nil {
-			b.Fatal(err)
-		}
-	}
-	tree, err := surface.WorkTree(root)
-	if err != nil {
-		b.Fatal(err)
-	}
-	set, err := surface.Resolve(tree, testMatcher(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	backup := Backup{Dir: filepath.Join(b.TempDir(), "b")}
-	m, err := Snapshot(tree, set)
-	if err != nil || len(m.Files()) != 40 {
-		b.Fatal(len(m.Files()), err)
-	}
-	b.Run("hash", func(b *testing.B) {
-		cpu, best := cpuTime(b), time.Hour
-		for b.Loop() {
-			began := time.Now()
-			if _, err := Snapshot(tree, set); err != nil {
-				b.Fatal(err)
-			}
-			best = min(best, time.Since(began))
-		}
-		// On a busy machine these are the figures that mean something.
-		b.ReportMetric(float64(best.Nanoseconds()), "best-ns/op")
-		b.ReportMetric(float64((cpuTime(b)-cpu).Nanoseconds())/float64(b.N), "cpu-ns/op")
-	})
-	b.Run("floor: open, read, hash", func(b *testing.B) {
-		cpu := cpuTime(b)
-		for b.Loop() {
-			for _, m := range set.Members {
-				data, err := os.ReadFile(filepath.Join(root, m.Path))
-				if err != nil || len(data) == 0 || sha256.Sum256(data) == (Sum{}) {
-					b.Fatal(err)
-				}
-			}
-		}
-		b.ReportMetric(float64((cpuTime(b)-cpu).Nanoseconds())/float64(b.N), "cpu-ns/op")
-	})
-	b.Run("keep again", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := backup.Keep(tree, m); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("compare", func(b *testing.B) {
-		s := State{WorkTree: m, Index: m, Trees: map[string]*Manifest{"HEAD": m}}
-		for b.Loop() {
-			if f := Compare(s, s); len(f) != 0 {
-				b.Fatal(f)
-			}
-		}
-	})
-}
-
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -207,10 +207,14 @@ func (w *Watcher) enterIfDir(r *root, p string) {
 	}
 }
 
-// enterOrTell makes a gap of a directory that cannot be read.
+// enterOrTell makes a gap, once, of a directory that cannot be read.
 func (w *Watcher) enterOrTell(r *root, p string) {
-	if err := w.enter(r, p); err != nil {
+	err := w.enter(r, p)
+	if err != nil && !w.unread[p] {
 		w.gap(fmt.Sprintf("a directory cannot be read: %v", err))
+	}
+	if w.unread[p] = err != nil; err == nil {
+		delete(w.unread, p)
 	}
 }
 

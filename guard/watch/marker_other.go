@@ -2,17 +2,7 @@
 
 package watch
 
-import "github.com/fsnotify/fsnotify"
+import "errors"
 
-// supported reports whether a watch on a directory costs no open file for each
-// name in it. kqueue opens every one.
-func supported() bool { return false }
-
-// marker is never there: the tree is walked at the end.
-type marker struct{ path string }
-
-func newMarker(*fsnotify.Watcher) *marker { return &marker{} }
-
-func (m *marker) touch() bool { return false }
-
-func (m *marker) close() {}
+// openMarker has nothing to offer: the tree is walked at the end.
+func openMarker() (fd int, err error) { return -1, errors.ErrUnsupported }

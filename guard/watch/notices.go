@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
@@ -25,6 +26,10 @@ type notices struct {
 	queue []fsnotify.Event
 	lost  string // why some are missing; "" when none are
 }
+
+// supported reports whether a watch on a directory costs no open file for each
+// name in it. kqueue opens every one.
+func supported() bool { return runtime.GOOS == "linux" }
 
 // listen starts the copying goroutine; close ends and awaits it.
 func listen() (*notices, error) {

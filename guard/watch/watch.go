@@ -12,12 +12,12 @@
 // Does not stop a change and does not come before it: a file can be written
 // and run by another program before the event is told. Does not see a content
 // that was there only between two looks when no notice came for it. Does not
-// watch what a link names. Does not look deeper than one level into directories that tools fill by the thousand
-// (see [surface.GeneratedTrees]) but where a surface was known at the start or
-// all below is frozen. On a file system that sends no notices (some network and
-// FUSE ones) only the comparison of known surfaces works; on systems other than
-// Linux it polls. The hashes taken after the command ended are the check; this
-// is the prompt notice.
+// watch what a link names. Does not look deeper than one level into directories
+// that tools fill by the thousand (see [surface.GeneratedTrees]) but where a
+// surface was known at the start or all below is frozen. On a file system that
+// sends no notices (some network and FUSE ones) only the comparison of known
+// surfaces works; on systems other than Linux it polls. The hashes taken after
+// the command ended are the check; this is the prompt notice.
 package watch
 
 import (
@@ -75,6 +75,7 @@ type Watcher struct {
 	prune    prune
 	known    map[string]state
 	dirs     map[string]bool // watched, by told path
+	unread   map[string]bool // told to be unreadable
 	notices  *notices        // nil when polling
 	polling  string          // why every Interval walks the tree; "" when notices are complete
 	pending  []event.Event   // found by New, told by Run
@@ -87,7 +88,7 @@ type Watcher struct {
 // told as a gap, and the tree is polled. The caller calls Run or Close.
 func New(dir string, m *surface.Matcher, sink event.Sink, opts Options) (*Watcher, error) {
 	w := &Watcher{m: m, sink: sink, interval: opts.Interval, prune: newPrune(opts.Set),
-		known: map[string]state{}, dirs: map[string]bool{}}
+		known: map[string]state{}, dirs: map[string]bool{}, unread: map[string]bool{}}
 	if w.interval <= 0 {
 		w.interval = DefaultInterval
 	}

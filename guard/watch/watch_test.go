@@ -1,291 +1,19 @@
 package watch
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"agentguard/guard/event"
 	"agentguard/guard/surface"
+
+	"github.com/fsnotify/fsnotify"
 )
-
-// deadline is how long a test waits for what must come; it is no measurement.
-const deadline = 20 * time.Second
-
-func matcher(t testing.TB) *surface.Matcher {
-	t.Helper()
-	any := func(id, glob string, p surface.Protection) surface.Entry {
-		return surface.Entry{ID: id, Trigger: "run by " + id, Strict: p,
-			Patterns: []surface.Pattern{{Glob: glob, Anywhere: true}}}
-	}
-	m, err := surface.NewMatcher([]surface.Entry{
-		any("make", "Makefile", surface.Freeze),
-		any("node", "package.json", surface.Review),
-		any("vscode", ".vscode/tasks.json", surface.Freeze),
-		any("readme", "NOTE", surface.Note),
-		{ID: "hooks", Trigger: "git", Strict: surface.Freeze, Patterns: []surface.Pattern{{Glob: ".git/hooks/**"}}},
-	}, surface.Rules{Protect: []string{"dist/frozen/**", "build/a/run.sh"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-// run is a watcher of a temporary work tree that runs.
-type run struct {
-	t      testing.TB
-	root   string
-	events chan event.Event
-	told   []event.Event // taken from events so far
-	loose  []event.Event // of those, what nothing has waited for
-	stop   func()
-}
-
-// files makes a work tree.
-func files(t testing.TB, names ...string) string {
-	t.Helper()
-	root := filepath.Join(t.TempDir(), "tree")
-	for _, n := range append(names, ".git/hooks/") {
-		write(t, root, n, "old")
-	}
-	return root
-}
-
-// write makes one file, or a directory when its name ends in a slash.
-func write(t testing.TB, root, name, content string) {
-	t.Helper()
-	p := filepath.Join(root, name)
-	dir := filepath.Dir(p)
-	if strings.HasSuffix(name, "/") {
-		dir = p
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if dir != p {
-		if err := os.WriteFile(p, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func begin(t testing.TB, root string, opts Options) *run {
-	t.Helper()
-	if opts.Interval == time.Hour && !opts.Poll && !supported() {
-		t.Skip("no notices on this system")
-	}
-	r := &run{t: t, root: root, events: make(chan event.Event, 1<<16)}
-	w, err := New(root, matcher(t), event.Func(func(e event.Event) { r.events <- e }), opts)
-	must(t, err)
-	r.start(w)
-	return r
-}
-
-func (r *run) start(w *Watcher) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
-	stopped := false
-	r.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			r.t.Errorf("Run: %v", err)
-		}
-		close(r.events)
-	}
-	r.t.Cleanup(r.stop)
-}
-
-// wait returns the first event, of those not waited for yet, that is a change
-// of path in one of these ways.
-func (r *run) wait(path string, ways ...string) event.Event {
-	r.t.Helper()
-	return r.until(path+" "+strings.Join(ways, "|"), func(e event.Event) bool {
-		if e.Kind != event.WatchChange || e.Subject != path {
-			return false
-		}
-		for _, way := range ways {
-			if e.Detail["change"] == way {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-func (r *run) until(what string, ok func(event.Event) bool) event.Event {
-	r.t.Helper()
-	for i, e := range r.loose {
-		if ok(e) {
-			r.loose = slices.Delete(r.loose, i, i+1)
-			return e
-		}
-	}
-	timeout := time.After(deadline)
-	for {
-		select {
-		case e, open := <-r.events:
-			if !open {
-				r.t.Fatalf("ended before %s\ntold: %s", what, list(r.told))
-			}
-			r.told = append(r.told, e)
-			if ok(e) {
-				return e
-			}
-			r.loose = append(r.loose, e)
-		case <-timeout:
-			r.t.Fatalf("never told: %s\ntold: %s", what, list(r.told))
-		}
-	}
-}
-
-// rest stops the watcher and returns everything it told.
-func (r *run) rest() []event.Event {
-	r.stop()
-	for e := range r.events {
-		r.told = append(r.told, e)
-	}
-	return r.told
-}
-
-func list(events []event.Event) string {
-	var out []string
-	for _, e := range events {
-		out = append(out, fmt.Sprintf("%s %s: %s", e.Kind, e.Subject, e.Reason))
-	}
-	return strings.Join(out, "\n  ")
-}
-
-func TestEachKindOfChange(t *testing.T) {
-	rename := func(root, from, to string) error {
-		return os.Rename(filepath.Join(root, from), filepath.Join(root, to))
-	}
-	rows := []struct {
-		name   string
-		path   string
-		change string
-		do     func(root string) error
-	}{
-		{"create by write", "sub/Makefile", "created", func(root string) error {
-			return os.WriteFile(filepath.Join(root, "sub/Makefile"), nil, 0o644)
-		}},
-		{"write", "Makefile", "changed", func(root string) error {
-			return os.WriteFile(filepath.Join(root, "Makefile"), []byte("new"), 0o644)
-		}},
-		{"append", "Makefile", "changed", func(root string) error {
-			f, err := os.OpenFile(filepath.Join(root, "Makefile"), os.O_APPEND|os.O_WRONLY, 0)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = f.WriteString("x")
-			return err
-		}},
-		{"truncate", "Makefile", "changed", func(root string) error { return os.Truncate(filepath.Join(root, "Makefile"), 0) }},
-		{"write the same", "Makefile", "written with the same content", func(root string) error {
-			f, err := os.OpenFile(filepath.Join(root, "Makefile"), os.O_WRONLY, 0)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = f.WriteString("old")
-			return err
-		}},
-		{"rename over", "Makefile", "replaced", func(root string) error { return rename(root, "other", "Makefile") }},
-		{"rename in", "sub/Makefile", "created", func(root string) error { return rename(root, "other", "sub/Makefile") }},
-		{"rename in from outside", "sub/Makefile", "created", func(root string) error {
-			if err := os.WriteFile(root+"-aside", nil, 0o644); err != nil {
-				return err
-			}
-			return os.Rename(root+"-aside", filepath.Join(root, "sub/Makefile"))
-		}},
-		{"rename away", "Makefile", "moved away", func(root string) error { return rename(root, "Makefile", "x") }},
-		{"remove", "Makefile", "removed", func(root string) error { return os.Remove(filepath.Join(root, "Makefile")) }},
-		{"chmod", "Makefile", "mode changed", func(root string) error { return os.Chmod(filepath.Join(root, "Makefile"), 0o755) }},
-		{"hard link to a surface's name", "sub/Makefile", "created", func(root string) error {
-			return os.Link(filepath.Join(root, "other"), filepath.Join(root, "sub/Makefile"))
-		}},
-		{"hard link away", "Makefile", "hard-linked", func(root string) error {
-			return os.Link(filepath.Join(root, "Makefile"), filepath.Join(root, "second"))
-		}},
-		{"symbolic link", "sub/Makefile", "created", func(root string) error {
-			return os.Symlink("/etc/passwd", filepath.Join(root, "sub/Makefile"))
-		}},
-		{"becomes a link", "Makefile", "type changed", func(root string) error {
-			if err := os.Symlink("/etc/passwd", filepath.Join(root, "tmp")); err != nil {
-				return err
-			}
-			return rename(root, "tmp", "Makefile")
-		}},
-		{"FIFO", "sub/Makefile", "created", func(root string) error {
-			return syscall.Mkfifo(filepath.Join(root, "sub/Makefile"), 0o644)
-		}},
-		{"a hook", ".git/hooks/pre-commit", "created", func(root string) error {
-			return os.WriteFile(filepath.Join(root, ".git/hooks/pre-commit"), nil, 0o755)
-		}},
-		{"mkdir -p and write", "a/b/c/d/e/Makefile", "created", func(root string) error {
-			if err := os.MkdirAll(filepath.Join(root, "a/b/c/d/e"), 0o755); err != nil {
-				return err
-			}
-			return os.WriteFile(filepath.Join(root, "a/b/c/d/e/Makefile"), nil, 0o644)
-		}},
-		{"a directory renamed in", "new/deep/Makefile", "created", func(root string) error { return rename(root, "dir", "new") }},
-		{"a directory renamed away", "dir/deep/Makefile", "removed", func(root string) error { return rename(root, "dir", "new") }},
-		{"a directory's name completes a surface", ".vscode/tasks.json", "created", func(root string) error {
-			return rename(root, "editor", ".vscode")
-		}},
-		{"a directory swapped for a link", "dir/deep/Makefile", "removed", func(root string) error {
-			if err := rename(root, "dir", "aside"); err != nil {
-				return err
-			}
-			return os.Symlink("aside", filepath.Join(root, "dir"))
-		}},
-		{"a directory removed", "dir/deep/Makefile", "removed", func(root string) error { return os.RemoveAll(filepath.Join(root, "dir")) }},
-		{"hooks directory replaced", ".git/hooks/post-checkout", "created", func(root string) error {
-			if err := os.RemoveAll(filepath.Join(root, ".git/hooks")); err != nil {
-				return err
-			}
-			if err := os.Mkdir(filepath.Join(root, ".git/hooks"), 0o755); err != nil {
-				return err
-			}
-			return os.WriteFile(filepath.Join(root, ".git/hooks/post-checkout"), nil, 0o755)
-		}},
-		{"in a frozen generated tree", "dist/frozen/new/x", "created", func(root string) error {
-			if err := os.Mkdir(filepath.Join(root, "dist/frozen/new"), 0o755); err != nil {
-				return err
-			}
-			return os.WriteFile(filepath.Join(root, "dist/frozen/new/x"), nil, 0o644)
-		}},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			root := files(t, "Makefile", "other", "sub/", "dir/deep/Makefile", "editor/tasks.json", "dist/frozen/a")
-			r := begin(t, root, Options{Interval: time.Hour})
-			must(t, row.do(root))
-			e := r.wait(row.path, row.change)
-			if e.Rule == "" || e.Detail["trigger"] == "" || e.Hint == "" || e.Verdict != event.Denied {
-				t.Errorf("event is not complete: %+v", e)
-			}
-		})
-	}
-}
 
 func TestEventOfEachProtection(t *testing.T) {
 	root := files(t)
@@ -464,5 +192,55 @@ func TestCloseWithoutRun(t *testing.T) {
 	must(t, w.Close())
 	if _, err := New(filepath.Join(t.TempDir(), "none"), matcher(t), event.Discard, Options{}); err == nil {
 		t.Error("New watches what is not there")
+	}
+}
+
+func TestMerge(t *testing.T) {
+	e := func(name string, op fsnotify.Op) fsnotify.Event { return fsnotify.Event{Name: name, Op: op} }
+	rows := []struct {
+		name     string
+		in, want []fsnotify.Event
+	}{
+		{"writes of one name", []fsnotify.Event{e("a", fsnotify.Write), e("b", fsnotify.Write), e("a", fsnotify.Chmod)},
+			[]fsnotify.Event{e("a", fsnotify.Write|fsnotify.Chmod), e("b", fsnotify.Write)}},
+		{"a write after a create", []fsnotify.Event{e("a", fsnotify.Create), e("a", fsnotify.Write)},
+			[]fsnotify.Event{e("a", fsnotify.Create|fsnotify.Write)}},
+		{"coming and going keep their order",
+			[]fsnotify.Event{e("a", fsnotify.Rename), e("b", fsnotify.Create), e("a", fsnotify.Create), e("a", fsnotify.Write), e("a", fsnotify.Remove)},
+			[]fsnotify.Event{e("a", fsnotify.Rename), e("b", fsnotify.Create), e("a", fsnotify.Create|fsnotify.Write), e("a", fsnotify.Remove)}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			if got := merge(row.in); !slices.Equal(got, row.want) {
+				t.Errorf("merge = %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+func TestDiffers(t *testing.T) {
+	there := state{present: true, typ: surface.Regular, ino: 1, ctime: 1, hashed: true}
+	with := func(edit func(*state)) state { s := there; edit(&s); return s }
+	rows := []struct {
+		name     string
+		old, now state
+		op       fsnotify.Op
+		want     string
+	}{
+		{"never there", state{}, state{}, fsnotify.Remove, ""},
+		{"came and went between two looks", state{}, state{}, fsnotify.Create, "came and went"},
+		{"the same again", there, there, fsnotify.Write, ""},
+		{"written back", there, with(func(s *state) { s.ctime = 2 }), fsnotify.Write, "written with the same content"},
+		{"times or owner", there, with(func(s *state) { s.ctime = 2 }), fsnotify.Chmod, "touched"},
+		{"too long to hash", with(func(s *state) { s.hashed = false }), with(func(s *state) { s.hashed = false; s.ctime = 2 }), fsnotify.Write, "changed"},
+		{"only noted so far", with(func(s *state) { s.hashed = false; s.ctime = 0 }), there, fsnotify.Write, "written"},
+		{"a name less", with(func(s *state) { s.nlink = 2 }), with(func(s *state) { s.nlink = 1 }), 0, "unlinked elsewhere"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			if got := differs(row.old, row.now, row.op); got != row.want {
+				t.Errorf("differs = %q, want %q", got, row.want)
+			}
+		})
 	}
 }
