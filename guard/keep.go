@@ -68,7 +68,11 @@ func (w *Workspace) caches(home string, as *sandbox.Identity) ([]cacheDir, error
 // own gives a cache to whom the command runs as, with the directories that
 // lead to it open to pass through.
 func own(top, dir string, as *sandbox.Identity) error {
-	if err := os.Lchown(dir, int(as.UID), int(as.GID)); err != nil {
+	err := os.Lchown(dir, int(as.UID), int(as.GID))
+	for up := filepath.Dir(dir); err == nil && within(up, top); up = filepath.Dir(up) {
+		err = os.Chmod(up, 0o711)
+	}
+	if err != nil {
 		return fmt.Errorf("giving a cache to the workspace's owner: %w", err)
 	}
 	return nil

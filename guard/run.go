@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -142,6 +143,7 @@ func (g *Guard) planFor(w *Workspace, p *policy.Policy, areas []*area, hooks []s
 	as := g.identity(w)
 	home := g.insideHome(as)
 	tools, links := g.toolGrants(home, w.Root, argv0)
+	tools, hooks = onlyReachable(tools, as), onlyReachable(hooks, as)
 	pl := &plan{
 		host:   sandbox.Host{},
 		base:   sandbox.BaseOptions{Home: home, SSHConfig: sshConfig()},
@@ -203,6 +205,8 @@ func (s *session) runCommand(ctx context.Context) (int, error) {
 	s.spec = s.specFor()
 	p, err := sandbox.Start(ctx, s.spec)
 	if err != nil {
+		err = errors.Join(err, s.mark.clear()) // nothing ran: no check is owed
+		s.mark = nil
 		return 125, err
 	}
 	if file := p.Listener(); file != nil {

@@ -62,6 +62,9 @@ func (g *Guard) Open() (*Workspace, error) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		w.UID, w.GID = st.Uid, st.Gid
 	}
+	if as := g.identity(w); as != nil && !reachable(filepath.Dir(w.dirs.cache), as) {
+		w.dirs.cache = ownersCache
+	}
 	return w, nil
 }
 
