@@ -9,6 +9,7 @@ func (a *app) commands() []*cobra.Command {
 		a.shellCmd(),
 		a.initCmd(),
 		a.trustCmd(),
+		a.selftestCmd(),
 		a.versionCmd(),
 	}
 }

@@ -30,6 +30,9 @@ type app struct {
 
 // run is the whole command with everything that it may touch handed in.
 func run(ctx context.Context, args, environ []string, stdin, stdout, stderr *os.File) int {
+	if status, mine := guard.Probe(args, stdin, stdout, stderr); mine {
+		return status
+	}
 	g, err := newGuard(environ, stdin, stdout, stderr)
 	if err != nil {
 		return told(stderr, err)
