@@ -230,3 +230,26 @@ func TestForwardBrokenAnswer(t *testing.T) {
 		})
 	}
 }
+
+// An origin that answers before the body has come ends the exchange at once,
+// whatever the client goes on to send.
+func TestForwardEarlyAnswer(t *testing.T) {
+	o := startOrigin(t, func(c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+		}
+		_, _ = io.Copy(io.Discard, c)
+	})
+	p := start(t, open(t, o))
+	for i := range 50 {
+		c := dialRaw(t, p.addr)
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 100000\r\n\r\n%s", o.at("/"), o.host(), strings.Repeat("x", i*1500))
+		br := bufio.NewReader(c)
+		if r, err := readReply(br, false); err != nil || r.status != 413 || r.body != "no" || !r.close {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+		if b, err := io.ReadAll(br); len(b) > 0 || err != nil {
+			t.Fatalf("after the answer: %q, %v", b, err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"time"
 
 	"agentguard/guard/event"
@@ -36,9 +37,28 @@ func newClient(p *Proxy, conn net.Conn) *client {
 }
 
 func (c *client) serve() {
+	defer c.dropUpstream()
+	defer c.survive()
 	for c.next() {
 	}
-	c.dropUpstream()
+}
+
+// survive turns a panic, which only a fault in this package or below can cause,
+// into the end of one connection: the process around has a run to check after
+// this, and no client may keep it from that.
+func (c *client) survive() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	what := "unknown"
+	if re, ok := v.(runtime.Error); ok { // others could hold what a client sent
+		what = re.Error()
+	}
+	c.p.sink.Report(event.Event{
+		Time: time.Now(), Kind: event.EgressHTTP, Reason: "a fault in the proxy ended a connection",
+		Detail: map[string]string{"code": string(CodeFault), "fault": what},
+	})
 }
 
 // next answers one request and says whether another may follow.

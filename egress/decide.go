@@ -37,6 +37,7 @@ const (
 	CodeNotTLS       Code = "not_tls"       // clear text in a tunnel to port 443
 	CodeSNI          Code = "sni"           // the ClientHello names another host, or hides it
 	CodeBusy         Code = "busy"          // too many connections
+	CodeFault        Code = "fault"         // a fault in the proxy itself, only in events
 )
 
 // Decision is the verdict on one request. The zero Decision denies.

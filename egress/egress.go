@@ -14,7 +14,8 @@
 // be the host that was asked for, an encrypted ClientHello is refused; on other
 // ports a rule without methods and paths lets any bytes through. Does not hide
 // the asked names from the resolver, so a rule with a wildcard lets data out in
-// the labels of a name. Does not hold a client to the proxy: that is the empty
+// the labels of a name. Does not bound what goes out: a rule that allows a host
+// allows any amount, in a query as in a body. Does not hold a client to the proxy: that is the empty
 // network namespace around it; the variables of [Environ] are a convenience.
 package egress
 

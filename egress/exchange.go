@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -32,6 +33,7 @@ type exchange struct {
 	unread bool // the client may still be sending
 
 	sent atomic.Bool   // the request's body was read to its end
+	over atomic.Bool   // nobody wants the rest of the body
 	body chan struct{} // closed when the body's goroutine ended; nil without one
 }
 
@@ -115,6 +117,9 @@ func (x *exchange) copyRequestBody() error {
 	defer buffers.Put(buf)
 	for {
 		_ = x.c.conn.SetReadDeadline(time.Now().Add(idleTimeout)) // an error shows at the read
+		if x.over.Load() {                                        // looked at after the deadline: endBody sets them in the other order
+			return os.ErrDeadlineExceeded
+		}
 		n, err := x.req.Body.Read(*buf)
 		done := err == io.EOF
 		if err != nil && !done {
@@ -146,6 +151,7 @@ func (x *exchange) endBody(err error) {
 	}
 	if err != nil || !x.sent.Load() {
 		x.keep, x.keepUp, x.unread = false, false, true
+		x.over.Store(true)
 		_ = x.c.conn.SetReadDeadline(past) // wakes the goroutine
 		_ = x.up.conn.Close()
 	} else {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -196,5 +197,32 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 	if _, err := http.Get("http://" + l2.Addr().String()); err == nil {
 		t.Error("served after Close")
+	}
+}
+
+// A panic ends the connection it happened on and no other.
+func TestFaultEndsOneConnection(t *testing.T) {
+	var once sync.Once
+	o := startOrigin(t, (&recorder{}).serve)
+	c := open(t, o)
+	c.Sink = event.Func(func(event.Event) { once.Do(func() { var m map[int]int; m[0] = 1 }) })
+	p := start(t, c)
+	raw := "GET " + o.at("/") + " HTTP/1.1\r\nHost: " + o.host() + "\r\n\r\n"
+	conn := dialRaw(t, p.addr)
+	_, _ = io.WriteString(conn, raw)
+	if b, err := io.ReadAll(conn); len(b) > 0 || err != nil {
+		t.Errorf("got %q, %v on the connection of the fault", b, err)
+	}
+	if r := send(t, p.addr, raw); r.status != 200 {
+		t.Errorf("another connection: %+v", r)
+	}
+	var faults []string
+	for _, e := range p.events.Events() {
+		if e.Detail["code"] == string(CodeFault) {
+			faults = append(faults, e.Detail["fault"])
+		}
+	}
+	if len(faults) != 1 || !strings.Contains(faults[0], "nil map") {
+		t.Errorf("reported faults: %q", faults)
 	}
 }

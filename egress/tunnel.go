@@ -121,9 +121,11 @@ func (s *splice) run(early []byte, first func() error) {
 	_ = s.client.SetDeadline(time.Time{}) // errors show at the use
 	_ = s.origin.SetDeadline(time.Time{})
 	s.wg.Go(func() {
-		if _, err := s.client.Write(early); err != nil {
-			s.end()
-			return
+		if len(early) > 0 {
+			if _, err := s.client.Write(early); err != nil {
+				s.end()
+				return
+			}
 		}
 		s.pipe(s.client, s.origin)
 	})
