@@ -36,7 +36,13 @@ func (s Scope) String() string {
 // systemConfig are the places where builds of git keep the system's file. A
 // file that this machine's git does not read costs a value too many, never one
 // too few.
-var systemConfig = [...]string{"/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig"}
+var systemConfig = [...]string{
+	"/etc/gitconfig",           // distributions
+	"/usr/local/etc/gitconfig", // built from source, Homebrew on Intel
+	"/opt/homebrew/etc/gitconfig",
+	"/Library/Developer/CommandLineTools/usr/share/git-core/gitconfig", // Apple
+	"/Applications/Xcode.app/Contents/Developer/usr/share/git-core/gitconfig",
+}
 
 // maxIncludeDepth is git's own limit.
 const maxIncludeDepth = 10

@@ -11,13 +11,19 @@
 // name each other; what is read by name of a hash is hashed again.
 //
 // The reader is written here rather than taken from go-git: an empty program
-// that imports go-git starts 4 to 5 ms later, and its tree difference takes 23
-// times as long as git's.
+// that imports go-git starts 4 to 5 ms later, and its difference of two trees
+// takes 23 times as long as git's. Measured here, the best of many on a loaded
+// machine: importing this package adds STARTUP ms to an empty program's start;
+// of 20,000 files, the index is read and checked in 2.1 ms, two trees with 100
+// changes are compared in 3.0 ms (opening included, every tree hashed again),
+// and a whole tree is walked in 16 ms.
 //
-// Does not check that the repository belongs to the user, does not read
-// reftable, split indexes or SHA-1/SHA-256 translation (each refused with a
-// sentence), does not apply filters, replace refs or grafts, and says nothing
-// about a repository that another process changes while it is read.
+// Does not check that the repository belongs to the user; does not read
+// reftable, a split index, a pack index of version 1, objects above 64 MiB or
+// SHA-1/SHA-256 translation (each refused with a sentence); does not apply
+// filters, replace refs or grafts; does not say who may be given what an
+// alternate names, which has no pointer back; and answers for the moment of
+// reading only, where another process changes the repository meanwhile.
 package git
 
 import (
@@ -25,7 +31,8 @@ import (
 	"sync"
 )
 
-// Repo is one repository seen from one of its work trees.
+// Repo is one repository seen from one of its work trees. Its methods may be
+// called from several goroutines; its fields are not changed after [Open].
 type Repo struct {
 	Root         string       // top of the work tree, empty when Bare
 	GitDir       string       // this work tree's own git directory

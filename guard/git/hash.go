@@ -55,7 +55,10 @@ type Hash struct {
 func (h Hash) IsZero() bool { return h.raw == [32]byte{} }
 
 // String returns h in lower-case hex, empty for the zero value.
-func (h Hash) String() string { return hex.EncodeToString(h.raw[:h.n]) }
+func (h Hash) String() string {
+	var buf [64]byte
+	return string(buf[:hex.Encode(buf[:], h.raw[:h.n])])
+}
 
 func rawHash(b []byte) Hash {
 	var h Hash

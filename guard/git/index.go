@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ func (r *Repo) Index() (*Index, error) {
 		return nil, err
 	}
 	x, err := ParseIndex(data, r.ObjectFormat)
-	if corrupt, ok := err.(*CorruptError); ok {
+	if corrupt, ok := errors.AsType[*CorruptError](err); ok {
 		corrupt.What = join(r.git, "index")
 	}
 	return x, err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/zlib"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -55,7 +56,7 @@ func (d *objectDir) readLoose(h Hash) (ObjectType, []byte, error) {
 	}
 	defer f.Close()
 	t, data, err := readLooseFrom(f, name)
-	if _, large := err.(*TooLargeError); err != nil && !large {
+	if _, large := errors.AsType[*TooLargeError](err); err != nil && !large {
 		err = &CorruptError{What: "object " + name, Why: err.Error()}
 	}
 	return t, data, err
@@ -85,5 +86,8 @@ func readLooseFrom(src io.Reader, name string) (ObjectType, []byte, error) {
 		return 0, nil, &TooLargeError{Name: name, Size: size}
 	}
 	data, err := i.inflate(io.MultiReader(bytes.NewReader(head[end+1:n]), z), size)
-	return t, data, err
+	if err != nil {
+		return 0, nil, err
+	}
+	return t, data, nil
 }

@@ -40,7 +40,8 @@ func parseType(word string) ObjectType {
 }
 
 // Read returns an object without hashing it again: whoever can write the
-// object store decides what it holds.
+// object store decides what it holds. The content is shared and must not be
+// changed.
 func (r *Repo) Read(h Hash) (ObjectType, []byte, error) {
 	s, err := r.objects()
 	if err != nil {
@@ -50,7 +51,7 @@ func (r *Repo) Read(h Hash) (ObjectType, []byte, error) {
 }
 
 // ReadVerified returns an object after hashing it again: its content is what
-// its name says.
+// its name says. It is shared and must not be changed.
 func (r *Repo) ReadVerified(h Hash) (ObjectType, []byte, error) {
 	t, data, err := r.Read(h)
 	if err != nil {

@@ -92,11 +92,13 @@ var worktreeHeads = []string{
 	"AUTO_MERGE", "MERGE_AUTOSTASH",
 }
 
-// worktreeRefs returns what one work tree has for itself.
+// worktreeRefs returns what one work tree has for itself. Of FETCH_HEAD and
+// MERGE_HEAD, which may hold several lines, it is the first.
 func (r *Repo) worktreeRefs(root *os.Root, prefix string) ([]Ref, error) {
 	var refs []Ref
 	for _, name := range worktreeHeads {
-		if _, err := root.Lstat(name); isNotExist(err) {
+		fi, err := root.Lstat(name)
+		if isNotExist(err) || err == nil && name == "FETCH_HEAD" && fi.Size() == 0 { // a fetch of nothing leaves it empty
 			continue
 		}
 		refs = append(refs, r.toRef(root, prefix+name, name))

@@ -1,6 +1,8 @@
 package git
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"agentguard/guard/surface"
@@ -173,7 +176,30 @@ func TestRepackWhileOpen(t *testing.T) {
 	}
 }
 
-func TestDeltaCycleEnds(t *testing.T) {
+func TestReadFromSeveralGoroutines(t *testing.T) {
+	f := newFixture(t)
+	f.history("ws")
+	f.git("ws", "repack", "-adfq")
+	r := f.open("ws")
+	names := strings.Fields(f.git("ws", "cat-file", "--batch-all-objects", "--batch-check=%(objectname)"))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for _, name := range names {
+				h, err := ParseHash(name)
+				if err == nil {
+					_, _, err = r.ReadVerified(h)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestApplyDelta(t *testing.T) {
 	base := []byte("base")
 	for _, delta := range [][]byte{nil, {4}, {5, 4}, {4, 4, 0}, {4, 4, 0x91, 1}, {4, 4, 0x91, 1, 4}, {4, 9, 3, 'x'}, {4, 1, 2, 'x', 'y'}} {
 		if out, err := applyDelta(base, delta); err == nil {
@@ -182,6 +208,28 @@ func TestDeltaCycleEnds(t *testing.T) {
 	}
 	if out, err := applyDelta(base, []byte{4, 6, 0x91, 1, 3, 3, 'x', 'y', 'z'}); err != nil || string(out) != "asexyz" {
 		t.Errorf("applyDelta = %q, %v", out, err)
+	}
+}
+
+// TestDeltaCycleEnds has a pack whose two deltas name each other as base.
+func TestDeltaCycleEnds(t *testing.T) {
+	one, two := rawHash(bytes.Repeat([]byte{1}, 20)), rawHash(bytes.Repeat([]byte{2}, 20))
+	entry := func(base Hash) []byte {
+		return slices.Concat([]byte{packRefDelta<<4 | 3}, base.raw[:20], compress("abc"))
+	}
+	first := entry(two)
+	body := slices.Concat([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x02"), first, entry(one), make([]byte, 20))
+	idx := append([]byte("\xfftOc\x00\x00\x00\x02"), make([]byte, 4*256)...)
+	for i := range 256 {
+		binary.BigEndian.PutUint32(idx[8+4*i:], uint32(min(i, 2)))
+	}
+	idx = slices.Concat(idx, one.raw[:20], two.raw[:20], make([]byte, 8), []byte{0, 0, 0, 12, 0, 0, 0, byte(12 + len(first))}, make([]byte, 40))
+	f := newFixture(t)
+	f.repo("ws")
+	f.write("ws/.git/objects/pack/pack-x.pack", string(body))
+	f.write("ws/.git/objects/pack/pack-x.idx", string(idx))
+	if _, _, err := f.open("ws").Read(one); errType(err) != "CorruptError" || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("Read: %v", err)
 	}
 }
 

@@ -72,6 +72,9 @@ func parseTree(data []byte, format ObjectFormat) ([]treeEntry, error) {
 		if strings.Contains(e.name, "/") {
 			return nil, fmt.Errorf("the name %q holds a slash", e.name)
 		}
+		if e.hash.IsZero() {
+			return nil, fmt.Errorf("the name %q has no object", e.name)
+		}
 		if err := inOrder(out, e); err != nil {
 			return nil, err
 		}

@@ -132,6 +132,7 @@ func TestParseTreeRefuses(t *testing.T) {
 		{"directory out of order", dir("a") + file("a-"), "out of order"},
 		{"slash", file("a/b"), "slash"},
 		{"empty name", file(""), "cut off"},
+		{"null hash", "40000 a\x00" + strings.Repeat("\x00", 20), "no object"},
 		{"no hash", "100644 a\x00h", "cut off"},
 		{"no mode", "a", "mode"},
 		{"unknown mode", "010644 a\x00" + h, "not known"},
