@@ -32,18 +32,26 @@ func (p *command) startHere() error {
 	if err != nil {
 		return err
 	}
+	// Process 1 leads the session and the command a process group in it. Were
+	// the command the leader, its group would have no parent in the session,
+	// and the kernel lets the stop key do nothing to such a group.
+	if _, err := unix.Setsid(); err != nil {
+		return fmt.Errorf("beginning a session: %w", err)
+	}
+	sys := &syscall.SysProcAttr{Setpgid: true}
+	if tty >= 0 {
+		if err := unix.IoctlSetInt(tty, unix.TIOCSCTTY, 0); err != nil {
+			return fmt.Errorf("taking the pseudo-terminal: %w", err)
+		}
+		sys.Foreground, sys.Ctty = true, tty
+	}
 	err = confine(p.config, func(abi int) { p.ctl.send(Message{Op: OpLandlock, Value: uint32(abi)}) })
 	if err != nil {
 		return err
 	}
 	attr := &syscall.ProcAttr{
 		Dir: p.config.Dir, Env: p.config.Env, Files: files[:],
-		Sys: &syscall.SysProcAttr{Setsid: true},
-	}
-	for i, is := range p.config.TTY {
-		if is {
-			attr.Sys.Setctty, attr.Sys.Ctty = true, i
-		}
+		Sys: sys,
 	}
 	p.pid, err = p.exec(attr)
 	for fd := StdinFD; fd <= StdinFD+2; fd++ {
@@ -166,7 +174,7 @@ func (p *command) relay() {
 		}
 		to := p.pid
 		if m.Text == "group" {
-			to = -p.pid // the command leads a session and group of its own
+			to = -p.pid // the command leads a group of its own
 		}
 		_ = unix.Kill(to, unix.Signal(m.Value)) // it may have ended meanwhile
 	}
