@@ -29,6 +29,14 @@ type treeDiff struct {
 	repo *Repo
 	fn   func(TreeChange) error
 	left int
+	made map[Hash][]treeEntry // trees that are not in the object store
+}
+
+func (d *treeDiff) read(h Hash) ([]treeEntry, error) {
+	if list, ok := d.made[h]; ok {
+		return list, nil
+	}
+	return d.repo.readTree(h)
 }
 
 // diff merges two trees, both in git's order.
@@ -36,11 +44,11 @@ func (d *treeDiff) diff(a, b Hash, prefix string, depth int) error {
 	if a == b {
 		return nil
 	}
-	from, err := d.repo.readTree(a)
+	from, err := d.read(a)
 	if err != nil {
 		return err
 	}
-	to, err := d.repo.readTree(b)
+	to, err := d.read(b)
 	if err != nil {
 		return err
 	}

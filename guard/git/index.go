@@ -28,6 +28,8 @@ type IndexEntry struct {
 type Index struct {
 	Version int          // 0 when there is no index file
 	Entries []IndexEntry // in git's order: by path, then stage
+
+	cached []byte // names of trees, as git keeps them beside the entries
 }
 
 // Index reads this work tree's index; an absent one has no entries. A split
@@ -91,6 +93,7 @@ func ParseIndex(data []byte, f ObjectFormat) (*Index, error) {
 	if bad != "" {
 		return fail("%s", bad)
 	}
+	x.cached = cachedTrees(body[p.pos:])
 	return x, nil
 }
 
