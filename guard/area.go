@@ -73,6 +73,9 @@ func (w *Workspace) areas(p *policy.Policy, m *surface.Matcher) ([]*area, error)
 			}
 		}
 	}
+	if len(p.Sandbox.Write) == 0 {
+		return areas, nil
+	}
 	granted, err := grantMatchers()
 	if err != nil {
 		return nil, err
