@@ -66,6 +66,8 @@ type session struct {
 	spec     sandbox.Spec
 	recorder *event.Recorder
 	left     []string // surfaces whose content was not kept
+
+	testOnlyWithout sandbox.Layer // what the sandbox leaves out, to see that it is missed
 }
 
 // prepare is everything before the command: the line of a run up to its plan.
@@ -256,6 +258,7 @@ func (s *session) specFor() sandbox.Spec {
 		Write:   s.plan.writable(),
 		Network: sandbox.Proxy,
 		As:      s.g.identity(s.w),
+		Without: s.testOnlyWithout,
 		Stdin:   s.g.Stdin,
 	}
 	spec.Stdout, _ = s.g.Stdout.(*os.File)

@@ -99,8 +99,9 @@ func (t Selftest) Text(w io.Writer) {
 		}
 	}
 	n := t.counts()
-	fmt.Fprintf(w, "%d attempts as %s in %.1f s: %d proven, %d failed, %d not proven, %d not here\n",
-		len(t.Results), t.As, t.Took.Seconds(), n[probe.Proven], n[probe.Failed], n[probe.NotProven], n[probe.NotHere])
+	controls := len(t.groups()[2].results)
+	fmt.Fprintf(w, "%d attacks and %d controls as %s in %.1f s: %d proven, %d failed, %d not proven, %d not here\n",
+		len(t.Results)-controls, controls, t.As, t.Took.Seconds(), n[probe.Proven], n[probe.Failed], n[probe.NotProven], n[probe.NotHere])
 	if t.Red() {
 		fmt.Fprintln(w, "RED: do not rely on what is not proven")
 	}
