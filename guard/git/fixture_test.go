@@ -37,7 +37,7 @@ func newFixture(tb testing.TB) *fixture {
 	}
 	f := &fixture{TB: tb, dir: dir, home: filepath.Join(dir, "home")}
 	f.mkdir("home")
-	f.write("home/.gitconfig", "[user]\n\tname = t\n\temail = t@example.com\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n")
+	f.write("home/.gitconfig", "[user]\n\tname = t\n\temail = t@example.com\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[advice]\n\tdetachedHead = false\n[gc]\n\tauto = 0\n[core]\n\tfsync = none\n")
 	return f
 }
 

@@ -23,7 +23,7 @@ func FuzzReadLoose(f *testing.F) {
 	f.Add(compress("blob 2\x00abc"))
 	f.Add(compress("blob 99999999999\x00abc"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		typ, content, err := readLooseFrom(bytes.NewReader(data), "x")
+		typ, content, err := newInflater().readLoose(bytes.NewReader(data), "x")
 		if (err == nil) != (typ != 0) || err != nil && content != nil {
 			t.Fatalf("%v, %d bytes, %v", typ, len(content), err)
 		}

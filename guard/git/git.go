@@ -6,16 +6,17 @@
 // directory, so that no configuration of the repository ever decides what a
 // process does. No GIT_* variable is looked at.
 //
-// A pointer from one place to another (a gitfile, commondir, a linked
-// worktree's gitdir, core.worktree, an alternate) counts only when both ends
-// name each other; what is read by name of a hash is hashed again.
+// A pointer from one place to another (a gitfile, a link at ".git", commondir,
+// a linked worktree's gitdir, core.worktree) counts only when both ends name
+// each other. Trees, commits and all that is made of them come from objects
+// that were hashed again; only [Repo.Read] takes the store's word.
 //
-// The reader is written here rather than taken from go-git: an empty program
-// that imports go-git starts 4 to 5 ms later, and its difference of two trees
-// takes 23 times as long as git's. Measured here, the best of many on a loaded
-// machine: importing this package adds STARTUP ms to an empty program's start;
-// of 20,000 files, the index is read and checked in 2.1 ms, two trees with 100
-// changes are compared in 3.0 ms (opening included, every tree hashed again),
+// The reader is written here rather than taken from go-git, whose difference of
+// two trees takes 23 times as long as git's. Measured, the best of many on a
+// loaded machine: a program that imports this package starts in 7.7 ms, one
+// with os/exec and fmt in 7.4, an empty one in 6.2, one with go-git in 14.9. Of
+// 20,000 files the index is read and checked in 2.1 ms, two trees with 100
+// changes are compared in 3.0 ms (opening included, every tree hashed again)
 // and a whole tree is walked in 16 ms.
 //
 // Does not check that the repository belongs to the user; does not read

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 )
 
 // maxHeader bounds "TYPE SIZE" in front of a loose object.
@@ -19,9 +18,15 @@ type inflater struct {
 	zlib io.ReadCloser // also a zlib.Resetter; nil before the first use
 }
 
-// inflaters are shared by all repositories; they carry no content over, each
-// is reset before use.
-var inflaters = sync.Pool{New: func() any { return &inflater{buf: bufio.NewReaderSize(nil, 4096)} }}
+// inflater takes one that is not in use; the caller gives it back.
+func (s *store) inflater() *inflater {
+	if i, ok := s.inflaters.Get().(*inflater); ok {
+		return i
+	}
+	return newInflater()
+}
+
+func newInflater() *inflater { return &inflater{buf: bufio.NewReaderSize(nil, 4096)} }
 
 // start returns a reader of the content that src compresses.
 func (i *inflater) start(src io.Reader) (io.Reader, error) {
@@ -47,24 +52,24 @@ func (i *inflater) inflate(z io.Reader, size int64) ([]byte, error) {
 	return data, nil
 }
 
-// readLoose reads the loose object h; fs.ErrNotExist when there is none.
-func (d *objectDir) readLoose(h Hash) (ObjectType, []byte, error) {
+// readLoose reads the loose object h of d; fs.ErrNotExist when there is none.
+func (s *store) readLoose(d *objectDir, h Hash) (ObjectType, []byte, error) {
 	name := h.String()
 	f, _, err := openIn(d.root, name[:2]+"/"+name[2:])
 	if err != nil {
 		return 0, nil, err
 	}
 	defer f.Close()
-	t, data, err := readLooseFrom(f, name)
+	i := s.inflater()
+	defer s.inflaters.Put(i)
+	t, data, err := i.readLoose(f, name)
 	if _, large := errors.AsType[*TooLargeError](err); err != nil && !large {
 		err = &CorruptError{What: "object " + name, Why: err.Error()}
 	}
 	return t, data, err
 }
 
-func readLooseFrom(src io.Reader, name string) (ObjectType, []byte, error) {
-	i := inflaters.Get().(*inflater)
-	defer inflaters.Put(i)
+func (i *inflater) readLoose(src io.Reader, name string) (ObjectType, []byte, error) {
 	z, err := i.start(src)
 	if err != nil {
 		return 0, nil, err

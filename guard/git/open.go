@@ -11,7 +11,14 @@ import (
 // Open finds the work tree that dir lies in, as git does: upward to the root
 // of the file system, whatever the environment says. Unlike git it never
 // passes over a ".git" that is not right, because the next one further up
-// would be a larger workspace than the user meant. Failures: [*NotRepoError],
+// would be a larger workspace than the user meant.
+//
+// A ".git" that is a file or a symbolic link is believed when the directory it
+// names lies outside the work tree and names the work tree back: by the gitdir
+// file of a linked worktree that lies in its repository's worktrees directory,
+// or by core.worktree, as git writes it for a submodule. A directory made by
+// "git init --separate-git-dir" names nothing back and is refused until
+// core.worktree is set in it. Failures: [*NotRepoError],
 // [*BareError], [*PointerError], [*UnsupportedError], [*ConfigError].
 func Open(dir string) (*Repo, error) {
 	start, err := canonical(dir)

@@ -93,7 +93,7 @@ func (s *store) resolve(p *pack, off int64) (ObjectType, []byte, error) {
 			t, data = c.t, c.data
 			break
 		}
-		e, err := p.readEntry(off, s.format)
+		e, err := s.readEntry(p, off)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -133,15 +133,15 @@ func (p *pack) baseOf(e entry) (int64, error) {
 	return off, err
 }
 
-// readEntry reads what is stored at off.
-func (p *pack) readEntry(off int64, format ObjectFormat) (entry, error) {
+// readEntry reads what is stored at off in p.
+func (s *store) readEntry(p *pack, off int64) (entry, error) {
 	if off < 12 || off >= p.size {
 		return entry{}, errors.New("its offset is not in the pack")
 	}
-	i := inflaters.Get().(*inflater)
-	defer inflaters.Put(i)
+	i := s.inflater()
+	defer s.inflaters.Put(i)
 	i.buf.Reset(io.NewSectionReader(p.file, off, p.size-off))
-	e, size, err := readEntryHeader(i.buf, off, format)
+	e, size, err := readEntryHeader(i.buf, off, s.format)
 	if err != nil {
 		return entry{}, err
 	}

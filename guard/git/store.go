@@ -17,9 +17,10 @@ const maxAlternates = 5
 
 // store reads the objects of one repository.
 type store struct {
-	format ObjectFormat
-	dirs   []*objectDir
-	cache  deltaCache
+	format    ObjectFormat
+	dirs      []*objectDir
+	cache     deltaCache
+	inflaters sync.Pool // of *inflater
 }
 
 // objectDir is one object directory: the repository's own or an alternate.
@@ -90,7 +91,7 @@ func (s *store) read(h Hash) (ObjectType, []byte, error) {
 			if again {
 				continue
 			}
-			t, data, err := d.readLoose(h)
+			t, data, err := s.readLoose(d, h)
 			if err == nil || !isNotExist(err) {
 				return t, data, err
 			}
