@@ -26,6 +26,9 @@ import (
 // are applied in order and a later one covers an earlier one.
 type Mount = stage.Mount
 
+// Kind is what a step does.
+type Kind = stage.Kind
+
 // The steps of a plan.
 const (
 	Dir      = stage.Dir
