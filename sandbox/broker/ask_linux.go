@@ -20,7 +20,8 @@ type ask struct {
 	dir   int
 	name  []byte
 	flags uint32
-	copy  bool // copy the descriptor that name is the number of
+	copy  bool     // copy the descriptor that name is the number of
+	fill  *request // read this request's arguments instead
 	done  chan struct{}
 	fd    int
 	e     syscall.Errno
@@ -50,6 +51,9 @@ func (s *server) answerAsks() {
 // of its own process, of another one only what needs no capability, and never
 // anything of this process.
 func (d *reader) answer(a *ask) (int, syscall.Errno) {
+	if a.fill != nil {
+		return -1, d.read(a.fill)
+	}
 	var link, path [pathMax]byte
 	n, e := readlinkat(unix.AT_FDCWD, number(link[:], "/proc/self/fd/", a.dir), path[:])
 	if e != 0 {

@@ -10,12 +10,14 @@
 // a descriptor or a directory. "Continue" is answered to umask alone, which
 // takes no pointer and names nothing; [Counters] tells both numbers.
 //
-// Two kinds of threads serve a listener. One reading thread receives the calls
-// and opens what belongs to the caller (memory, working directory,
-// descriptors); it alone needs CAP_SYS_PTRACE, for callers that are not
-// dumpable. The performing threads resolve, decide and perform; they hold no
-// capability and are inside the same Landlock rules as the command, because
-// [Config.Restrict] puts them there.
+// Two kinds of threads serve. The reading thread opens what belongs to a caller
+// (memory, working directory, descriptors) where that takes CAP_SYS_PTRACE,
+// which it alone has. A performing thread resolves, decides and performs; it
+// holds no capability and is inside the same Landlock rules as the command,
+// because [Config.Restrict] puts it there. With [Config.Command] the command is
+// forked from the one performing thread, which may then read callers itself
+// unless they are not dumpable; with [Config.Listener] the reading thread reads
+// every caller and several threads perform.
 //
 // Does not decide reads, does not see names that the kernel makes for bind(2)
 // or a core dump, and knows nothing of descriptors that were open for writing
@@ -100,6 +102,11 @@ type Refusal struct {
 
 // Config is what Serve needs.
 type Config struct {
+	// Command is what the run is to execute. Serve starts it itself, from the
+	// performing thread, which then serves alone: fastest, and inside exactly
+	// the command's Landlock rules. Without it, Listener is served by several
+	// performing threads, each inside rules of its own.
+	Command  *Command
 	Listener int // descriptor returned by Install; Serve closes it
 	Rules    Rules
 	// Restrict is called once on every performing thread, which is locked to
@@ -114,6 +121,21 @@ type Config struct {
 	// Entries bounds how many entries below a renamed directory are judged;
 	// beyond it the rename is refused. 0 means a default.
 	Entries int
+}
+
+// Command is what a run executes. It inherits descriptors 0, 1 and 2 and no
+// other one, no ignored signal but those ignored already, and no blocked one.
+type Command struct {
+	Path string // absolute, or relative to Dir
+	Args []string
+	Env  []string
+	Dir  string // "" leaves the directory of this process
+	// Setpgid gives it a process group of its own, Foreground makes that the
+	// terminal's on descriptor 0, Setsid a session of its own.
+	Setpgid, Foreground, Setsid bool
+	// Started is told the process number, or that it could not be executed;
+	// the process is then waited for by whoever reaps this process's children.
+	Started func(pid int, err error)
 }
 
 // Counters counts what a broker did. All fields may be read at any time.

@@ -3,6 +3,10 @@
 package broker
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,4 +82,46 @@ func TestCorners(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestNested asks for a second listener below the first.
+func TestNested(t *testing.T) {
+	o := newWorld(t, os.Getuid()).run(t, setup{Role: "nested"})
+	if o.Status != 0 {
+		t.Errorf("status %d\n%s", o.Status, o.Stdout)
+	}
+}
+
+// TestExecFails tells why a command could not be executed.
+func TestExecFails(t *testing.T) {
+	_, err := newWorld(t, os.Getuid()).try(setup{Args: []string{"/nonexistent"}})
+	if err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("executing /nonexistent: %v, want no such file", err)
+	}
+}
+
+// TestRefusals looks at the reports of refused calls.
+func TestRefusals(t *testing.T) {
+	o := newWorld(t, os.Getuid()).sh(t, "mkdir -p d/.vscode; echo x >d/.vscode/tasks.json; mv host elsewhere; ln -s x .git/y; mkdir .git; ln -s x .git/y; exit 5")
+	if o.Status != 5 {
+		t.Errorf("status %d, want 5", o.Status)
+	}
+	want := []string{"create openat tasks.json tasks sh", "leave rename frozen.txt name mv"}
+	var got []string
+	for _, r := range o.Refusals {
+		call := strings.TrimSuffix(strings.TrimSuffix(r.Call, "2"), "at")
+		if r.Op == OpCreate {
+			call = r.Call
+		}
+		got = append(got, fmt.Sprintf("%s %s %s %s %s", r.Op, call, filepath.Base(r.Path), r.Rule, r.Comm))
+		if r.PID < 2 {
+			t.Errorf("refusal %v without a process", r)
+		}
+	}
+	if !slices.Equal(got, want) && !slices.Equal(got, []string{want[0], "leave rename conftest.py name mv"}) {
+		t.Errorf("refusals %q, want %q", got, want)
+	}
+	if o.Counts["refused"] != 3 { // the link in .git is refused quietly
+		t.Errorf("%d refused, want 3", o.Counts["refused"])
+	}
 }

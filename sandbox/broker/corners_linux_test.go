@@ -29,14 +29,14 @@ func init() {
 		"killed-callers": killedCallers, "terminals": terminals, "descriptors": descriptors, "umasks": umasks,
 		"many-threads": manyThreads, "not-dumpable": notDumpable, "stopped": stopped, "traced": traced,
 		"spawned": spawned, "deep": deep, "tmpfile": tmpfile, "git": gitWorks, "flags": openFlags,
-		"lease": leases, "signals": signalStorm, "dotdot": dotDot, "inodes": inodes, "openat2": noOpenat2,
+		"lease": leases, "signals": signalStorm, "dotdot": dotDot, "inodes": inodes, "openat2": noOpenat2, "nested": nested,
 	}
 }
 
 func cornerNames() []string {
 	var names []string
 	for n := range corners {
-		if !strings.HasPrefix(n, "stress-") && !strings.HasPrefix(n, "dying-") {
+		if !strings.HasPrefix(n, "stress-") && !strings.HasPrefix(n, "dying-") && n != "nested" {
 			names = append(names, n)
 		}
 	}
@@ -779,4 +779,15 @@ func noOpenat2() error {
 	_, err := unix.Openat2(unix.AT_FDCWD, ".", &how)
 	c.want("openat2", err, unix.ENOSYS)
 	return c.err()
+}
+
+// nested asks for a second listener.
+func nested() error {
+	runtime.LockOSThread()
+	_, err := Install()
+	var e *UnavailableError
+	if !errors.As(err, &e) || e.Err != unix.EBUSY {
+		return fmt.Errorf("a second listener: %w, want busy", err)
+	}
+	return nil
 }

@@ -50,6 +50,7 @@ type setup struct {
 	NoBroker bool
 	KillSelf bool // process 1's serving ends while the payload runs
 	Limit    uint64
+	Split    bool // serve a listener with several performing threads
 }
 
 type outcome struct {
@@ -253,64 +254,31 @@ func openFDs() int {
 
 func runInit(s setup) (*outcome, error) {
 	o := &outcome{Counts: map[string]uint64{}}
-	listeners, ready := make(chan int, 1), make(chan struct{})
-	type ended struct {
-		state *os.ProcessState
-		err   error
-	}
-	done := make(chan ended, 1)
-	go func() {
-		runtime.LockOSThread()
-		state, err := runCommand(s, listeners, ready)
-		done <- ended{state, err}
-	}()
-	var counts Counters
-	var mu sync.Mutex
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	served := make(chan error, 1)
-	if s.NoBroker {
-		close(ready)
-		served <- nil
-	} else {
-		l := <-listeners
-		if l < 0 {
-			e := <-done
-			return nil, e.err
-		}
-		o.FDs[0] = openFDs()
-		go func() {
-			runtime.LockOSThread()
-			if err := Available(); err != nil {
-				served <- err
-				return
-			}
-			served <- Serve(ctx, Config{Listener: l, Rules: testRules{}, Restrict: restrict, Counters: &counts,
-				Report: func(r Refusal) { mu.Lock(); o.Refusals = append(o.Refusals, r); mu.Unlock() }}, ready)
-		}()
-	}
+	var counts Counters
+	var mu sync.Mutex
+	cfg := Config{Rules: testRules{}, Restrict: restrict, Counters: &counts,
+		Report: func(r Refusal) { mu.Lock(); o.Refusals = append(o.Refusals, r); mu.Unlock() }}
+	o.FDs[0] = openFDs()
+	ready := make(chan struct{})
 	if s.KillSelf {
-		<-ready
-		time.AfterFunc(300*time.Millisecond, cancel)
+		go func() { <-ready; time.Sleep(300 * time.Millisecond); cancel() }()
 	}
-	select {
-	case err := <-served:
-		if err != nil {
-			return nil, err
-		}
-		served <- nil
-	case <-ready:
+	status, err := 0, error(nil)
+	switch {
+	case s.NoBroker:
+		close(ready)
+		status, err = runThread(s, nil, ready)
+	case s.Split:
+		status, err = runSplit(ctx, cancel, s, cfg, ready)
+	default:
+		status, err = runAlone(ctx, cancel, s, cfg, ready)
 	}
-	e := <-done
-	cancel()
-	if err := <-served; err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if e.err != nil {
-		return nil, e.err
-	}
-	o.Status = e.state.ExitCode()
-	o.FDs[1] = openFDs()
+	o.Status, o.FDs[1] = status, openFDs()
 	for k, v := range map[string]uint64{"calls": counts.Calls.Load(), "answered": counts.Answered.Load(), "refused": counts.Refused.Load(),
 		"continued": counts.Continued.Load(), "umask": counts.Umask.Load(), "helpers": counts.Helpers.Load(), "gone": counts.Gone.Load(),
 		"slow": counts.Slow.Load(), "dropped": counts.Dropped.Load()} {
@@ -319,32 +287,117 @@ func runInit(s setup) (*outcome, error) {
 	return o, nil
 }
 
-// runCommand is thread T.
-func runCommand(s setup, listeners chan<- int, ready <-chan struct{}) (*os.ProcessState, error) {
-	if err := restrict(); err != nil {
-		listeners <- -1
-		return nil, fmt.Errorf("restricting T: %w", err)
+// runAlone lets Serve start the command.
+func runAlone(ctx context.Context, cancel func(), s setup, cfg Config, ready chan struct{}) (int, error) {
+	args, env, err := commandOf(s)
+	if err != nil {
+		return 0, err
 	}
-	if !s.NoBroker {
-		l, err := Install()
-		listeners <- l
-		if err != nil {
-			return nil, err
+	type begun struct {
+		pid int
+		err error
+	}
+	started := make(chan begun, 1)
+	cfg.Command = &Command{Path: args[0], Args: args, Env: env, Dir: s.Dir, Started: func(pid int, err error) { started <- begun{pid, err} }}
+	served := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if err := Available(); err != nil {
+			served <- err
+			return
 		}
+		served <- Serve(ctx, cfg, ready)
+	}()
+	select {
+	case err := <-served:
+		return 0, fmt.Errorf("serving ended: %w", err)
+	case b := <-started:
+		if b.err != nil {
+			return 0, b.err
+		}
+		var ws unix.WaitStatus
+		for {
+			_, err := unix.Wait4(b.pid, &ws, 0, nil)
+			if err == nil {
+				break
+			}
+			if err != unix.EINTR {
+				return 0, err
+			}
+		}
+		cancel()
+		return ws.ExitStatus(), <-served
 	}
-	<-ready
-	if err := os.Setenv(roleEnv, s.Role); err != nil {
-		return nil, err
+}
+
+// runSplit serves the listener of a thread that starts the command.
+func runSplit(ctx context.Context, cancel func(), s setup, cfg Config, ready chan struct{}) (int, error) {
+	listeners := make(chan int, 1)
+	type ended struct {
+		status int
+		err    error
 	}
-	args := s.Args
+	done := make(chan ended, 1)
+	go func() {
+		runtime.LockOSThread()
+		status, err := runThread(s, listeners, ready)
+		cancel()
+		done <- ended{status, err}
+	}()
+	if cfg.Listener = <-listeners; cfg.Listener < 0 {
+		e := <-done
+		return 0, e.err
+	}
+	served := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		served <- Serve(ctx, cfg, ready)
+	}()
+	if err := <-served; err != nil {
+		return 0, fmt.Errorf("serving: %w", err)
+	}
+	e := <-done
+	return e.status, e.err
+}
+
+func commandOf(s setup) (args, env []string, err error) {
+	args = s.Args
 	if s.Role != "" {
 		args = append([]string{os.Getenv("BROKER_TEST_EXE")}, args...)
 	}
-	p, err := os.StartProcess(args[0], args, &os.ProcAttr{Dir: s.Dir, Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
-	if err != nil {
-		return nil, err
+	err = os.Setenv(roleEnv, s.Role)
+	return args, os.Environ(), err
+}
+
+// runThread is a thread that is restricted, and starts the command.
+func runThread(s setup, listeners chan<- int, ready <-chan struct{}) (int, error) {
+	if err := restrict(); err != nil {
+		if listeners != nil {
+			listeners <- -1
+		}
+		return 0, fmt.Errorf("restricting the thread: %w", err)
 	}
-	return p.Wait()
+	if listeners != nil {
+		l, err := Install()
+		listeners <- l
+		if err != nil {
+			return 0, err
+		}
+	}
+	<-ready
+	args, env, err := commandOf(s)
+	if err != nil {
+		return 0, err
+	}
+	p, err := os.StartProcess(args[0], args, &os.ProcAttr{Dir: s.Dir, Env: env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
+	if err != nil {
+		return 0, err
+	}
+	state, err := p.Wait()
+	if err != nil {
+		return 0, err
+	}
+	return state.ExitCode(), nil
 }
 
 // world is a directory and an identity for runs.
@@ -433,6 +486,9 @@ func (w *world) run(t testing.TB, s setup) *outcome {
 func (w *world) try(s setup) (*outcome, error) {
 	if s.Dir == "" {
 		s.Dir = w.dir
+	}
+	if os.Getenv("BROKER_TEST_SPLIT") != "" {
+		s.Split = true
 	}
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -29,7 +29,22 @@ type helper struct {
 	path     [64]byte
 	resp     response
 	give     handover
+	action   [4]uintptr
+	mask     [1]uint64 // all but nudge
+	all      [1]uint64
 }
+
+// returnAtOncePC is the address of a signal handler that does nothing.
+var returnAtOncePC uintptr
+
+const (
+	// nudge interrupts a helper's call if it still waits. A helper that is past
+	// it goes on to hand over: killing it there would tear the open, and leave
+	// a FIFO's reader with an end that came and went.
+	nudge      = unix.SIGURG
+	saRestart  = 0x10000000
+	sigsetSize = 8
+)
 
 // hand has a call performed by a process of its own, which answers the caller
 // itself and can be killed. It keeps nothing of the request.
@@ -38,6 +53,8 @@ func (p *worker) hand(r *request, obj int, c helperCall) {
 	number(h.path[:], "/proc/self/fd/", obj)
 	h.resp.id = r.n.id
 	h.give = handover{id: r.n.id, flags: addfdSend, newFDFlags: c.cloexec}
+	h.all[0] = ^uint64(0)
+	h.mask[0] = h.all[0] &^ (1 << (nudge - 1))
 	p.s.blocked.mu.Lock()
 	pid, e := forkHelper(h)
 	if e == 0 {
@@ -65,6 +82,12 @@ func forkHelper(h *helper) (int, syscall.Errno) {
 		return int(pid), e
 	}
 	syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
+	_, _, e = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(nudge), 0, uintptr(unsafe.Pointer(&h.action)), sigsetSize, 0, 0)
+	if e == 0 {
+		h.action[0], h.action[1] = returnAtOncePC, h.action[1]&^saRestart
+		syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(nudge), uintptr(unsafe.Pointer(&h.action)), 0, sigsetSize, 0, 0)
+		syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&h.mask)), 0, sigsetSize, 0, 0)
+	}
 	if h.lo > 0 {
 		syscall.RawSyscall6(unix.SYS_CLOSE_RANGE, 0, uintptr(h.lo-1), 0, 0, 0, 0)
 	}
@@ -75,6 +98,8 @@ func forkHelper(h *helper) (int, syscall.Errno) {
 	var val uintptr
 	if h.call.fd {
 		val, _, e = syscall.RawSyscall6(h.call.nr, ^uintptr(99), uintptr(unsafe.Pointer(&h.path)), h.call.arg, 0, 0, 0)
+		// From here on no nudge: see worker.restrict.
+		syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&h.all)), 0, sigsetSize, 0, 0)
 		if e == 0 {
 			h.give.src = uint32(val)
 			_, _, e = syscall.RawSyscall6(unix.SYS_IOCTL, uintptr(h.listener), ioctlAddFD, uintptr(unsafe.Pointer(&h.give)), 0, 0, 0)
@@ -84,6 +109,9 @@ func forkHelper(h *helper) (int, syscall.Errno) {
 		}
 	} else {
 		_, _, e = syscall.RawSyscall6(h.call.nr, uintptr(unsafe.Pointer(&h.path)), h.call.arg, 0, 0, 0, 0)
+	}
+	if e == unix.EINTR {
+		e = errRestart // nudged: the caller has a signal to take
 	}
 	h.resp.err = -int32(e)
 	syscall.RawSyscall6(unix.SYS_IOCTL, uintptr(h.listener), ioctlSend, uintptr(unsafe.Pointer(&h.resp)), 0, 0, 0)
@@ -135,8 +163,8 @@ func (b *blockedOpens) stop() {
 // helper. The open itself is not late: the helper answers.
 const blockedTick = 10 * time.Millisecond
 
-// watchBlocked looks after helpers: it reaps them, and kills those whose
-// caller is gone or has a signal to handle.
+// watchBlocked looks after helpers: it reaps them, and nudges those whose
+// caller has a signal to handle or is gone.
 func (s *server) watchBlocked() {
 	b := &s.blocked
 	tick := time.NewTicker(blockedTick)
@@ -145,7 +173,7 @@ func (s *server) watchBlocked() {
 		b.mu.Lock()
 		if b.stopped {
 			for _, o := range b.open {
-				s.abandon(o, unix.EINTR)
+				s.abandon(o)
 			}
 			b.open = nil
 			b.mu.Unlock()
@@ -175,22 +203,26 @@ func (s *server) settled(o blockedOpen) bool {
 		answer(s.listener, &response{id: o.id, err: -int32(unix.EINTR)})
 		return true
 	}
-	if !valid(s.listener, o.id) {
-		s.abandon(o, unix.EINTR)
-		return true
-	}
-	if pendingSignal(o.tid) {
-		s.abandon(o, errRestart)
-		return true
+	// An answer in the making looks like a caller that is gone, so neither is
+	// a reason to kill: a nudge ends the call that waits, and nothing else. If
+	// it comes too early, the next tick's does not.
+	if !valid(s.listener, o.id) || pendingSignal(o.tid) {
+		_ = unix.Kill(o.pid, nudge) // not reaped yet, so the number is its own
 	}
 	return false
 }
 
-// abandon kills a helper and answers in its place.
-func (s *server) abandon(o blockedOpen, e syscall.Errno) {
-	_ = unix.Kill(o.pid, unix.SIGKILL) // not reaped yet, so the number is its own
+// abandon ends a helper when nobody is served any more.
+func (s *server) abandon(o blockedOpen) {
+	for range 200 {
+		_ = unix.Kill(o.pid, nudge) // as above
+		if pid, err := unix.Wait4(o.pid, nil, unix.WNOHANG|unix.WALL, nil); err != nil || pid == o.pid {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	_ = unix.Kill(o.pid, unix.SIGKILL) // as above
 	_, _ = unix.Wait4(o.pid, nil, unix.WALL, nil)
-	answer(s.listener, &response{id: o.id, err: -int32(e)})
 }
 
 // pendingSignal says whether a thread has a signal to take.

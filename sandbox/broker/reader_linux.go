@@ -5,6 +5,7 @@ package broker
 import (
 	"bytes"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -23,7 +24,6 @@ type request struct {
 	plen  [2]int
 	text  [pathMax + 2]byte // text of a symbolic link
 	umask uint32
-	fail  syscall.Errno // the answer, when reading the arguments already failed
 }
 
 func (r *request) flags() uint32 {
@@ -65,14 +65,31 @@ type proc struct {
 
 const procSlots = 128
 
-// reader opens what belongs to callers. Only the reading thread uses it.
+// masks is what all readers know about umasks.
+type masks struct {
+	gen   atomic.Uint64 // umask calls seen, plus one; 1: everybody still has first
+	first uint32
+}
+
+// reader opens what belongs to callers. It is one thread's.
 type reader struct {
-	listener int
-	procs    [procSlots]proc
-	umaskGen uint64 // umask calls seen, plus one; 1: everybody still has umask0
-	umask0   uint32
-	buf      [4096]byte
-	num      [64]byte
+	procs [procSlots]proc
+	masks *masks
+	buf   [4096]byte
+	num   [64]byte
+}
+
+func (d *reader) init(m *masks) {
+	d.masks = m
+	for i := range d.procs {
+		d.procs[i].dir = -1
+	}
+}
+
+func (d *reader) close() {
+	for i := range d.procs {
+		closeFD(d.procs[i].dir)
+	}
 }
 
 func (d *reader) forget(p *proc) {
@@ -269,12 +286,13 @@ func readMemory(tid uint32, addr uint64, buf []byte) (int, syscall.Errno) {
 // next umask call of anybody, but only for a process with one thread: another
 // thread may be on its way out of a umask call that was counted before.
 func (d *reader) mask(r *request) syscall.Errno {
-	r.umask = d.umask0
-	if d.umaskGen == 1 {
+	r.umask = d.masks.first
+	gen := d.masks.gen.Load()
+	if gen == 1 {
 		return 0
 	}
 	tid := r.n.pid
-	if p := &d.procs[tid%procSlots]; p.tid == tid && p.umaskGen == d.umaskGen {
+	if p := &d.procs[tid%procSlots]; p.tid == tid && p.umaskGen == gen {
 		if fd, e := openat(p.dir, nameCwd, openPath, 0); e == 0 {
 			closeFD(fd)
 			r.umask = p.umask
@@ -297,7 +315,7 @@ func (d *reader) mask(r *request) syscall.Errno {
 	r.umask = uint32(mask)
 	if threads, ok := statusField(d.buf[:n], "Threads:", 10); ok && threads == 1 {
 		if p, e := d.proc(tid, false); e == 0 {
-			p.umask, p.umaskGen = r.umask, d.umaskGen
+			p.umask, p.umaskGen = r.umask, gen
 		}
 	}
 	return 0

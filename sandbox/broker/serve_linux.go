@@ -30,8 +30,11 @@ type server struct {
 	count    *Counters
 	listener int
 	wake     int // eventfd: asks, an idle request after none was, or the end
+	halt     int // eventfd: the end, for a thread that serves alone
+	child    *child
 	rows     [maxNumber]*call
-	read     reader
+	read     reader // the reading thread's
+	masks    masks
 	sticky   sticky
 	uid      uint32
 	selfFD   int // /proc/self/fd
@@ -55,9 +58,9 @@ type server struct {
 
 func serve(ctx context.Context, cfg Config, ready chan<- struct{}) error {
 	runtime.LockOSThread() // never undone: this thread's capabilities are its own
-	defer closeFD(cfg.Listener)
 	s, err := newServer(cfg)
 	if err != nil {
+		closeFD(cfg.Listener)
 		return err
 	}
 	defer s.close()
@@ -79,13 +82,38 @@ func serve(ctx context.Context, cfg Config, ready chan<- struct{}) error {
 		}
 	}()
 	defer func() { close(s.refusals); <-reported }()
-	stopWatching := context.AfterFunc(ctx, func() { s.mu.Lock(); s.stopped = true; s.mu.Unlock(); s.poke() })
+	stopWatching := context.AfterFunc(ctx, s.end)
 	defer stopWatching()
+	defer s.drain(&wg)
+	if err := s.release(ready); err != nil {
+		return err
+	}
+	return s.receive()
+}
+
+// release tells that calls are answered, and lets the command begin.
+func (s *server) release(ready chan<- struct{}) error {
 	if ready != nil {
 		close(ready)
 	}
-	defer s.drain(&wg)
-	return s.receive()
+	if s.child == nil {
+		return nil
+	}
+	err := s.child.proceed()
+	if s.cfg.Command.Started != nil {
+		s.cfg.Command.Started(s.child.pid, err)
+	}
+	return err
+}
+
+// end makes the reading thread, and a thread that serves alone, stop.
+func (s *server) end() {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.poke()
+	one := [8]byte{1}
+	_, _ = unix.Write(s.halt, one[:]) // it is level-triggered: once is enough
 }
 
 func newServer(cfg Config) (*server, error) {
@@ -104,13 +132,14 @@ func newServer(cfg Config) (*server, error) {
 	if cfg.Performers == 0 {
 		cfg.Performers = defaultPerformers
 	}
-	s := &server{cfg: cfg, count: cfg.Counters, listener: cfg.Listener, wake: -1, selfFD: -1, selfTask: -1,
+	if cfg.Command != nil {
+		cfg.Listener, cfg.Performers = -1, 1
+	}
+	s := &server{cfg: cfg, count: cfg.Counters, listener: cfg.Listener, wake: -1, halt: -1, selfFD: -1, selfTask: -1,
 		uid: uint32(os.Geteuid()), refusals: make(chan Refusal, refusalsKept), asks: make(chan *ask, requests)}
 	s.blocked.wake = make(chan struct{}, 1)
-	s.read.listener, s.read.umaskGen = cfg.Listener, 1
-	for i := range s.read.procs {
-		s.read.procs[i].dir = -1
-	}
+	s.masks.gen.Store(1)
+	s.read.init(&s.masks)
 	for i := range calls {
 		if nr := calls[i].number(runtime.GOARCH); nr >= 0 && calls[i].kind != kindAbsent {
 			s.rows[nr] = &calls[i]
@@ -131,6 +160,9 @@ func (s *server) openOwn() error {
 	if s.wake, _ = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); s.wake < 0 {
 		return errors.New("making an eventfd")
 	}
+	if s.halt, _ = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); s.halt < 0 {
+		return errors.New("making an eventfd")
+	}
 	if s.selfFD, e = openat(unix.AT_FDCWD, nameSelfFD, openPath, 0); e != 0 {
 		return fmt.Errorf("opening /proc/self/fd: %w", e)
 	}
@@ -145,10 +177,8 @@ func (s *server) openOwn() error {
 	if !ok {
 		return errors.New("no umask in /proc/self/status")
 	}
-	s.read.umask0 = uint32(mask)
+	s.masks.first = uint32(mask)
 	s.sticky = sticky{setting("protected_symlinks"), setting("protected_fifos"), setting("protected_regular")}
-	// Wake-ups on the caller's processor are faster; before Linux 6.6 there are none.
-	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlSetFlags, syncWake)
 	return nil
 }
 
@@ -169,12 +199,12 @@ func setting(name string) int {
 }
 
 func (s *server) close() {
+	closeFD(s.listener)
 	closeFD(s.wake)
+	closeFD(s.halt)
 	closeFD(s.selfFD)
 	closeFD(s.selfTask)
-	for i := range s.read.procs {
-		closeFD(s.read.procs[i].dir)
-	}
+	s.read.close()
 }
 
 // poke makes the reading thread look around.
@@ -194,6 +224,9 @@ func (s *server) receive() error {
 		var r *request
 		if n := len(s.free); n > 0 {
 			r, s.free = s.free[n-1], s.free[:n-1]
+		}
+		if s.child != nil {
+			s.free, r = append(s.free, r), nil // another thread receives
 		}
 		s.starved = r == nil
 		s.mu.Unlock()
@@ -232,40 +265,50 @@ func (s *server) receiveOne(r *request) (over bool, err error) {
 
 // take receives one call into r, reads its arguments and passes it on.
 func (s *server) take(r *request) {
-	r.n = notification{}
-	if e := ioctl(s.listener, ioctlRecv, unsafe.Pointer(&r.n)); e != 0 {
-		s.putBack(r) // ENOENT: the caller died; EINTR: try again
+	if !s.receiveInto(r, &s.read) {
+		s.putBack(r)
 		return
 	}
+	s.dispatch(r)
+}
+
+// receiveInto receives one call and reads its arguments. It reports whether
+// there is something left to perform; otherwise the call is answered.
+func (s *server) receiveInto(r *request, d *reader) bool {
+	r.n = notification{}
+	if e := ioctl(s.listener, ioctlRecv, unsafe.Pointer(&r.n)); e != 0 {
+		return false // ENOENT: the caller died; EINTR: try again
+	}
 	s.count.Calls.Add(1)
-	r.row, r.fail = nil, 0
+	r.row = nil
 	if r.n.nr >= 0 && r.n.nr < maxNumber {
 		r.row = s.rows[r.n.nr]
 	}
 	switch {
 	case r.row == nil || r.n.pid == 0: // not ours, or from outside the run
 		s.send(r, 0, unix.EPERM)
-		s.putBack(r)
-		return
+		return false
 	case r.row.kind == kindUmask:
 		s.count.Umask.Add(1)
-		s.read.umaskGen++
+		s.masks.gen.Add(1)
 		answer(s.listener, &response{id: r.n.id, flags: answerContinue})
-		s.putBack(r)
-		return
+		return false
 	}
-	r.fail = s.read.read(r)
+	e := d.read(r)
+	if (e == unix.EPERM || e == unix.EACCES) && d != &s.read {
+		// A caller that is not dumpable: the thread with the capability reads.
+		r.release()
+		_, e = s.ask(&ask{fill: r})
+	}
 	if !valid(s.listener, r.n.id) {
 		s.count.Gone.Add(1)
-		s.putBack(r)
-		return
+		return false
 	}
-	if r.fail != 0 {
-		s.send(r, 0, r.fail)
-		s.putBack(r)
-		return
+	if e != 0 {
+		s.send(r, 0, e)
+		return false
 	}
-	s.dispatch(r)
+	return true
 }
 
 func (s *server) putBack(r *request) {

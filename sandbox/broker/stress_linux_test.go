@@ -236,3 +236,55 @@ func stressNames() error {
 	fmt.Println("rounds", rounds.Load())
 	return nil
 }
+
+func init() { corners["dying-supervisor"] = dyingSupervisor }
+
+// TestSupervisorEnds ends the serving while callers call and while one waits
+// in an open: calls fail, nothing hangs.
+func TestSupervisorEnds(t *testing.T) {
+	users(t, func(t *testing.T, w *world) {
+		for _, split := range []bool{false, true} {
+			t.Run(fmt.Sprint("split=", split), func(t *testing.T) {
+				o := newWorld(t, w.uid).run(t, setup{Role: "dying-supervisor", KillSelf: true, Split: split})
+				if o.Status != 0 {
+					t.Errorf("status %d\n%.2000s", o.Status, o.Stdout)
+				}
+			})
+		}
+	})
+}
+
+// dyingSupervisor goes on until its calls fail.
+func dyingSupervisor() error {
+	if err := unix.Mkfifo("fifo", 0o644); err != nil {
+		return err
+	}
+	waiting := make(chan error, 1)
+	go func() { waiting <- open("fifo", unix.O_WRONLY) }()
+	var wg sync.WaitGroup
+	ends := make(chan error, 8)
+	for i := range 8 {
+		wg.Go(func() {
+			runtime.LockOSThread()
+			for {
+				if err := open(fmt.Sprint("f", i), unix.O_CREAT|unix.O_WRONLY); err != nil {
+					ends <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for range 8 {
+		if err := <-ends; err != unix.ENOSYS {
+			return fmt.Errorf("a call ended with %w, want ENOSYS", err)
+		}
+	}
+	if err := <-waiting; err == nil {
+		return fmt.Errorf("an open of a FIFO without a reader succeeded")
+	}
+	if _, err := os.ReadDir("."); err != nil {
+		return fmt.Errorf("reading goes on: %w", err)
+	}
+	return nil
+}
