@@ -18,7 +18,8 @@ type builder struct {
 
 // build carries out the plan and puts the host's tree out of reach.
 func build(plan []Mount) error {
-	unix.Umask(0)
+	// Modes here are as the plan says; the command has the caller's mask.
+	defer unix.Umask(unix.Umask(0))
 	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening the private root: %w", err)

@@ -2,10 +2,12 @@ package sandbox_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"agentguard/sandbox"
@@ -110,6 +112,7 @@ func TestStatus(t *testing.T) {
 		{"not executable", []string{"./text"}, 126, ""},
 		{"a directory", []string{"/usr"}, 126, ""},
 		{"script without a first line", []string{"./script"}, 0, "from-script\n"},
+		{"the caller's umask", []string{"sh", "-c", "touch m; stat -c %a m"}, 0, wantMode()},
 		{"output", []string{"echo", "a", "b c"}, 0, "a b c\n"},
 		{"background child", []string{"sh", "-c", "sleep 100 & echo up"}, 0, "up\n"},
 	} {
@@ -120,6 +123,13 @@ func TestStatus(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wantMode is what a new file gets under this process's umask.
+func wantMode() string {
+	mask := syscall.Umask(0)
+	syscall.Umask(mask)
+	return fmt.Sprintf("%o\n", 0o666&^mask)
 }
 
 func TestFrozen(t *testing.T) {
