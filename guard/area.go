@@ -7,6 +7,7 @@ import (
 
 	"agentguard/guard/policy"
 	"agentguard/guard/surface"
+	"agentguard/guard/watch"
 	"agentguard/integrity"
 )
 
@@ -18,6 +19,7 @@ type area struct {
 	prefix  string // under which its paths are judged, as ".git" for a git directory elsewhere
 	matcher *surface.Matcher
 	tree    surface.Tree
+	dirs    []string // the walk's directories, so that the watcher need not walk
 	set     *surface.Set
 	files   *integrity.Manifest
 }
@@ -39,10 +41,11 @@ func (a *area) resolve() error {
 	if a.prefix != "" {
 		t = surface.Prefix(t, a.prefix)
 	}
-	a.tree = t
-	if a.set, err = surface.Resolve(t, a.matcher); err != nil {
+	walk := &watch.Recorder{Tree: t}
+	if a.set, err = surface.Resolve(walk, a.matcher); err != nil {
 		return fmt.Errorf("looking for surfaces in %q: %w", a.dir, err)
 	}
+	a.tree, a.dirs = t, walk.Dirs
 	return nil
 }
 

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"agentguard/guard/policy"
+	"agentguard/hooks"
 )
 
 // InitOptions is what init is asked to do.
@@ -27,6 +29,14 @@ func (g *Guard) Init(o InitOptions) ([]string, error) {
 	}
 	if err := w.needRepo(); err != nil {
 		return nil, err
+	}
+	if err := g.settle(w); err != nil {
+		return nil, err
+	}
+	if o.Hooks { // before anything is written
+		if _, err := g.hooksSource(w); err != nil {
+			return nil, err
+		}
 	}
 	var did []string
 	name := filepath.Join(w.Root, policy.FileName)
@@ -63,7 +73,26 @@ func (g *Guard) Init(o InitOptions) ([]string, error) {
 	if err := g.firstCopies(w); err != nil {
 		return nil, err
 	}
-	return append(did, "kept a copy of every surface, for agentguard restore"), nil
+	did = append(did, "kept a copy of every surface, for agentguard restore")
+	if !o.Hooks {
+		return did, nil
+	}
+	return g.initHooks(w, did)
+}
+
+// initHooks installs what hooks install does.
+func (g *Guard) initHooks(w *Workspace, did []string) ([]string, error) {
+	ho, err := g.hooksOptionsOf(w, HooksOptions{})
+	if err != nil {
+		return did, err
+	}
+	s, err := hooks.Install(ho)
+	if err != nil {
+		return did, err
+	}
+	var b strings.Builder
+	hooksReport(ho, s).Text(&b)
+	return append(did, "hooks: "+strings.TrimSuffix(b.String(), "\n")), nil
 }
 
 // createFile makes a file that must not exist; nothing is followed or replaced.

@@ -15,7 +15,6 @@ import (
 	"agentguard/egress"
 	"agentguard/guard/event"
 	"agentguard/guard/policy"
-	"agentguard/guard/watch"
 	"agentguard/sandbox"
 )
 
@@ -132,9 +131,13 @@ func (g *Guard) hooksDirs(w *Workspace) (all, outside []string, err error) {
 		return nil, nil, fmt.Errorf("reading core.hooksPath: %w", err)
 	}
 	dir := filepath.Clean(effective.Dir)
-	ours := within(dir, w.dirs.state)
+	ours := w.shimsState(dir)
 	theirs := effective.Set && effective.Scope < 3 && !within(g.home(), dir) && dir != "/" // system or global
-	if (ours || theirs) && !within(dir, w.Root) && isDirectory(dir) {
+	switch {
+	case within(dir, w.Root) || !isDirectory(dir):
+	case ours != "":
+		outside = append(outside, ours)
+	case theirs:
 		outside = append(outside, dir)
 	}
 	return all, outside, nil
@@ -231,7 +234,8 @@ func (s *session) watch(ctx context.Context, sink event.Sink) (stop func()) {
 	if s.policy.Sandbox.Workspace != policy.WorkspaceWrite {
 		return func() {}
 	}
-	w, err := watch.New(a.dir, a.matcher, sink, watch.Options{Set: a.set})
+	sink = event.Multi(sink, s.g.liveSink())
+	w, err := s.start.watcher(sink)
 	if err != nil {
 		sink.Report(event.Event{Time: s.g.Now(), Kind: event.WatchGap, Subject: a.dir, Reason: err.Error()})
 		return func() {}

@@ -9,6 +9,8 @@ func (a *app) commands() []*cobra.Command {
 		a.shellCmd(),
 		a.initCmd(),
 		a.trustCmd(),
+		a.hooksCmd(),
+		a.watchCmd(),
 		a.selftestCmd(),
 		a.versionCmd(),
 	}

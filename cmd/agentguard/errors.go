@@ -79,6 +79,12 @@ func hints(err error) []string {
 	if _, ok := errors.AsType[*hooks.ConflictError](err); ok {
 		return []string{"see agentguard hooks status; --adopt copies what is there into .githooks, --replace takes over"}
 	}
+	if e, ok := errors.AsType[*hooks.SourceError](err); ok && e.Missing {
+		return []string{"put hooks there (as .githooks/pre-commit, executable) and git add them; hooks install --adopt copies those that git runs now"}
+	}
+	if _, ok := errors.AsType[*hooks.RelativeGlobalError](err); ok {
+		return []string{"make it absolute, or take it away: git config --global --unset core.hooksPath"}
+	}
 	if _, ok := errors.AsType[*hooks.NotInstalledError](err); ok {
 		return []string{"agentguard hooks install"}
 	}

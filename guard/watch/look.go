@@ -276,7 +276,10 @@ func (w *Watcher) tell(p, what string, old, now state) {
 		hit = old.hit
 	}
 	if hit.Entry == nil { // came and went: judged as the file it most likely was
-		hit, _ = w.m.Match(p, surface.Regular)
+		var ok bool
+		if hit, ok = w.m.Match(p, surface.Regular); !ok {
+			return // only a link or a directory of this name would be one
+		}
 	}
 	e := event.Event{Kind: event.WatchChange, Subject: p, Reason: what,
 		Detail: map[string]string{"change": what, "protection": hit.Protection.String()}}
