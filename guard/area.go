@@ -20,6 +20,7 @@ type area struct {
 	matcher *surface.Matcher
 	tree    surface.Tree
 	dirs    []string // the walk's directories, so that the watcher need not walk
+	sockets []string // of the host's programs, by their paths on the host
 	set     *surface.Set
 	files   *integrity.Manifest
 }
@@ -41,7 +42,8 @@ func (a *area) resolve() error {
 	if a.prefix != "" {
 		t = surface.Prefix(t, a.prefix)
 	}
-	walk := &watch.Recorder{Tree: t}
+	a.sockets = nil
+	walk := &watch.Recorder{Tree: &socketFinder{t, a}}
 	if a.set, err = surface.Resolve(walk, a.matcher); err != nil {
 		return fmt.Errorf("looking for surfaces in %q: %w", a.dir, err)
 	}
@@ -90,6 +92,28 @@ func (w *Workspace) areas(p *policy.Policy, m *surface.Matcher) ([]*area, error)
 		areas = append(areas, &area{dir: grant.Real, matcher: granted.of(grant.Real)})
 	}
 	return areas, nil
+}
+
+// resolved returns the areas of a run in w under p with their surfaces, and
+// the hooks directories outside the workspace that git takes its hooks from.
+func (g *Guard) resolved(w *Workspace, p *policy.Policy) (areas []*area, outside []string, err error) {
+	hooksDirs, outside, err := g.hooksDirs(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := w.matcher(p, hooksDirs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if areas, err = w.areas(p, m); err != nil {
+		return nil, nil, err
+	}
+	for _, a := range areas {
+		if err := a.resolve(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return areas, outside, nil
 }
 
 func covered(areas []*area, dir string) bool {

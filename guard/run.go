@@ -86,22 +86,9 @@ func (g *Guard) prepare(o RunOptions) (*session, error) {
 		return nil, fmt.Errorf("sandbox.broker: require: the name-level broker is not built yet")
 	}
 	s := &session{g: g, w: w, policy: p, argv: o.Argv, recorder: &event.Recorder{}}
-	hooksDirs, outside, err := g.hooksDirs(w)
+	areas, outside, err := g.resolved(w, p)
 	if err != nil {
 		return nil, err
-	}
-	m, err := w.matcher(p, hooksDirs)
-	if err != nil {
-		return nil, err
-	}
-	areas, err := w.areas(p, m)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range areas {
-		if err := a.resolve(); err != nil {
-			return nil, err
-		}
 	}
 	if s.start, err = w.takeStart(areas); err != nil {
 		return nil, err
@@ -109,8 +96,12 @@ func (g *Guard) prepare(o RunOptions) (*session, error) {
 	if s.left, err = w.keep(areas); err != nil {
 		return nil, err
 	}
-	s.plan, err = g.planFor(w, p, areas, outside, o.Argv[0])
-	return s, err
+	as := g.identity(w)
+	if _, err = w.caches(g.insideHome(as), as); err != nil {
+		return nil, err
+	}
+	s.plan = g.planFor(w, p, areas, outside, o.Argv[0])
+	return s, nil
 }
 
 // hooksDirs returns the hooks directories that git's configuration names: all
@@ -143,8 +134,8 @@ func (g *Guard) hooksDirs(w *Workspace) (all, outside []string, err error) {
 	return all, outside, nil
 }
 
-// planFor gathers what decides the sandbox.
-func (g *Guard) planFor(w *Workspace, p *policy.Policy, areas []*area, hooks []string, argv0 string) (*plan, error) {
+// planFor gathers what decides the sandbox; it makes nothing.
+func (g *Guard) planFor(w *Workspace, p *policy.Policy, areas []*area, hooks []string, argv0 string) *plan {
 	as := g.identity(w)
 	home := g.insideHome(as)
 	tools, links := g.toolGrants(home, w.Root, argv0)
@@ -166,8 +157,13 @@ func (g *Guard) planFor(w *Workspace, p *policy.Policy, areas []*area, hooks []s
 			pl.gitDirs = append(pl.gitDirs, a.dir)
 		}
 		pl.areas = append(pl.areas, frozenMembers(a))
+		pl.masks = append(pl.masks, a.sockets...)
 	}
-	var err error
+	secrets, err := masksOf(p, w.Root)
+	if err != nil {
+		return nil, err
+	}
+	pl.masks = append(pl.masks, secrets...)
 	if pl.cache, err = w.caches(home, as); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type plan struct {
 	hooks   []string // hooks directories outside the workspace that git runs from
 	cache   []cacheDir
 	config  []sandbox.Mount // files in the private home
-	exclude []string        // frozen and untracked: git inside must leave them alone
+	masks   []string        // what is shown empty: keys inside broad grants, sockets of the host
 }
 
 // frozenArea is a writable tree and its surfaces.
@@ -85,6 +85,9 @@ func (p *plan) mounts() []sandbox.Mount {
 	}
 	if kind == sandbox.Writable || len(p.policy.Sandbox.Write) > 0 {
 		out = append(out, p.frozen()...)
+	}
+	for _, path := range p.masks {
+		out = append(out, sandbox.Mount{Kind: sandbox.Mask, Target: path})
 	}
 	return out
 }

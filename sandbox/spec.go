@@ -42,6 +42,7 @@ const (
 	Pts      = stage.Pts
 	Pin      = stage.Pin
 	Freeze   = stage.Freeze
+	Mask     = stage.Mask
 	Seal     = stage.Seal
 )
 

@@ -70,6 +70,8 @@ func (b *builder) apply(m *Mount) error {
 		return b.mountNew(m.Target, "devpts", unix.MOUNT_ATTR_NOEXEC, map[string]string{"ptmxmode": "0666", "mode": "0620"})
 	case Pin, Freeze, Seal:
 		return b.over(m)
+	case Mask:
+		return b.mask(m.Target)
 	}
 	return fmt.Errorf("unknown step %d of the plan", m.Kind)
 }
@@ -200,11 +202,6 @@ func (b *builder) mountProc(target string) error {
 	if err := write(target+"/sys/user/max_user_namespaces", "0"); err != nil {
 		return fmt.Errorf("closing user namespaces: %w", err)
 	}
-	empty, err := b.emptyFile()
-	if err != nil {
-		return err
-	}
-	defer unix.Close(empty)
 	for _, name := range procReadOnly {
 		err := b.over(&Mount{Kind: Freeze, Target: target + "/" + name, Optional: true})
 		if err != nil {
@@ -212,20 +209,37 @@ func (b *builder) mountProc(target string) error {
 		}
 	}
 	for _, name := range procEmpty {
-		fd, err := beneath(b.root, target+"/"+name, unix.O_PATH)
-		if absent(err) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		err = graft(empty, fd, unix.MOUNT_ATTR_RDONLY)
-		_ = unix.Close(fd) // only a handle
-		if err != nil {
+		if err := b.mask(target + "/" + name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// mask shows nothing in the place of what is at target. What is not there
+// needs no mask.
+func (b *builder) mask(target string) error {
+	fd, err := beneath(b.root, target, unix.O_PATH)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	dir, err := isDir(fd)
+	if err != nil {
+		return err
+	}
+	empty, err := b.emptyFile()
+	if dir {
+		empty, err = b.makeDir("/.empty.d", 0o555)
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(empty)
+	return graft(empty, fd, unix.MOUNT_ATTR_RDONLY)
 }
 
 // emptyFile is a nameless file's stand-in: it exists in the private root only
@@ -391,7 +405,7 @@ func closing(fd int, err error) error {
 
 // String names a step for error messages.
 func (k Kind) String() string {
-	names := [...]string{"nothing", "directory", "link", "file", "tmpfs", "read-only", "writable", "device", "proc", "devpts", "pin", "freeze", "seal"}
+	names := [...]string{"nothing", "directory", "link", "file", "tmpfs", "read-only", "writable", "device", "proc", "devpts", "pin", "freeze", "mask", "seal"}
 	if int(k) < len(names) {
 		return names[k]
 	}

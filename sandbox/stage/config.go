@@ -57,6 +57,7 @@ const (
 	Pts           // mount a devpts of the run's own
 	Pin           // bind Target over itself, so that it can be neither renamed nor removed
 	Freeze        // bind Target over itself read-only
+	Mask          // show an empty read-only file or directory in Target's place
 	Seal          // make the mount at Target itself read-only, not what is mounted below it
 )
 
