@@ -11,6 +11,8 @@ func (a *app) commands() []*cobra.Command {
 		a.trustCmd(),
 		a.hooksCmd(),
 		a.watchCmd(),
+		a.policyCmd(),
+		a.doctorCmd(),
 		a.selftestCmd(),
 		a.versionCmd(),
 	}
