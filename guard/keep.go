@@ -170,7 +170,12 @@ func (w *Workspace) saveLast(s *start) error {
 	if err != nil {
 		return err
 	}
-	return writeAtomic(filepath.Join(w.stateDir(), "last.json"), data, 0o600)
+	if s.index != nil {
+		if err := writeAtomic(filepath.Join(w.stateDir(), lastIndex), s.index, 0o600); err != nil {
+			return err
+		}
+	}
+	return writeAtomic(w.lastFile(), data, 0o600)
 }
 
 // stateDirs makes all directories that later commands use, so that a run

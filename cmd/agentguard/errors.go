@@ -49,6 +49,12 @@ func isUsage(err error) bool {
 	if _, ok := errors.AsType[*git.BareError](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[*guard.PathError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*guard.RangeError](err); ok {
+		return true
+	}
 	_, ok := errors.AsType[*guard.WorkspaceError](err)
 	return ok || isFlagError(err)
 }
@@ -75,6 +81,9 @@ func hints(err error) []string {
 	}
 	if _, ok := errors.AsType[*guard.WorkspaceError](err); ok {
 		return []string{"go to the directory of one project and call agentguard there"}
+	}
+	if e, ok := errors.AsType[*guard.RangeError](err); ok {
+		return []string{"fetch what is missing: git fetch --depth=1000 origin " + e.Rev + " (in CI, fetch-depth: 0)"}
 	}
 	if _, ok := errors.AsType[*hooks.ConflictError](err); ok {
 		return []string{"see agentguard hooks status; --adopt copies what is there into .githooks, --replace takes over"}
