@@ -100,8 +100,8 @@ func (g *Guard) prepare(o RunOptions) (*session, error) {
 	if _, err = w.caches(g.insideHome(as), as); err != nil {
 		return nil, err
 	}
-	s.plan = g.planFor(w, p, areas, outside, o.Argv[0])
-	return s, nil
+	s.plan, err = g.planFor(w, p, areas, outside, o.Argv[0])
+	return s, err
 }
 
 // hooksDirs returns the hooks directories that git's configuration names: all
@@ -135,7 +135,7 @@ func (g *Guard) hooksDirs(w *Workspace) (all, outside []string, err error) {
 }
 
 // planFor gathers what decides the sandbox; it makes nothing.
-func (g *Guard) planFor(w *Workspace, p *policy.Policy, areas []*area, hooks []string, argv0 string) *plan {
+func (g *Guard) planFor(w *Workspace, p *policy.Policy, areas []*area, hooks []string, argv0 string) (*plan, error) {
 	as := g.identity(w)
 	home := g.insideHome(as)
 	tools, links := g.toolGrants(home, w.Root, argv0)
@@ -164,9 +164,7 @@ func (g *Guard) planFor(w *Workspace, p *policy.Policy, areas []*area, hooks []s
 		return nil, err
 	}
 	pl.masks = append(pl.masks, secrets...)
-	if pl.cache, err = w.caches(home, as); err != nil {
-		return nil, err
-	}
+	pl.cache = w.cacheDirs(home)
 	pl.config = g.homeFiles(w, home, pl)
 	return pl, nil
 }
