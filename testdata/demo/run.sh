@@ -59,7 +59,7 @@ make_world() {
 	mkfifo "$world/port"
 	python3 "$here/origin.py" "$world/beside/daemon.sock" "$world/log" >"$world/port" 2>"$world/origin.err" &
 	started+=($!)
-	read -r port <"$world/port"
+	read -r port <"$world/port" || { echo "demo: the loopback origin did not start: $(cat "$world/origin.err")" >&2; exit 1; }
 	: >>"$world/log"
 	victim=agentguard-demo-$1-${work##*.}
 	(exec -a "$victim" sleep 600) &
@@ -230,3 +230,53 @@ if [ "$run_status" != 3 ]; then
 	failed=$((failed + 1))
 	echo "   FAILED: the status must be 3"
 fi
+
+# --- afterwards -----------------------------------------------------------
+
+# step STATUS COMMAND...: shows a command with what it says; another status
+# than the one expected is a failure.
+step() {
+	local want=$1 got=0
+	shift
+	show "$*"
+	"$@" >"$work/out" 2>&1 || got=$?
+	sed -E "s#$world/home#~#g; s#$world/##g; s#(quarantine/)[^ ]*#\1...#; s#(repos/)[^/]*/#\1.../#; s/^/    /" "$work/out"
+	if [ "$got" != "$want" ]; then
+		failed=$((failed + 1))
+		echo "    FAILED: status $got, expected $want"
+	fi
+}
+
+# gone NAME: after a repair, the attempt's effect must be gone too.
+gone() {
+	if happened "$1" 0; then
+		failed=$((failed + 1))
+		echo "    FAILED: $1 is still there"
+	fi
+}
+
+say '5. A person mends it'
+step 1 agentguard check
+step 0 agentguard restore .vscode
+step 0 git restore --staged -- .githooks/pre-commit
+step 0 agentguard check
+gone tasks
+gone index
+
+say '6. A person changes a script, and CI looks at the branch'
+git switch -q -c lint
+sed -i 's/node test.js/node --test/' package.json
+show "sed -i 's/node test.js/node --test/' package.json && git add package.json"
+git add package.json
+step 1 agentguard check
+step 0 agentguard approve --yes package.json
+step 0 agentguard check
+step 0 git commit -q -a -m 'test: use the runner'
+step 1 agentguard verify --base main
+
+say "Summary: of 20 bad things $refused were refused or without effect and $told told; $worked of 5 good things worked."
+if [ $failed != 0 ] || [ $((refused + told)) != 20 ] || [ $worked != 5 ]; then
+	echo "FAILED: $failed of what was expected did not happen"
+	exit 1
+fi
+echo "$((refused + told)) refused or told, $worked worked"
