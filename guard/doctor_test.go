@@ -77,6 +77,8 @@ func TestDoctorMachine(t *testing.T) {
 	old.Kernel, young.Landlock = "5.10.0-8-amd64", 4
 	none := works()
 	none.Landlock = 0
+	others := failing(&sandbox.UnavailableError{Need: "a bubblewrap that only root can change", Why: "/usr/bin/bwrap can be changed by others"})
+	others.Bwrap = ""
 	broken := failing(noProc)
 	broken.Kernel = "5.4.0"
 	for _, tc := range []struct {
@@ -94,6 +96,8 @@ func TestDoctorMachine(t *testing.T) {
 		{"bubblewrap", lookBubblewrap, works(), 7, nil, expected{Fine, "version 0.8.0, owned by root", ""}},
 		{"no bubblewrap on Debian", lookBubblewrap, failing(noBwrap), 0, map[string]string{"usr/bin/apt-get": ""}, expected{Missing, "not installed", "sudo apt-get install bubblewrap"}},
 		{"no bubblewrap on Fedora", lookBubblewrap, failing(noBwrap), 0, map[string]string{"usr/bin/dnf": ""}, expected{Missing, "not installed", "sudo dnf install bubblewrap"}},
+		{"a bubblewrap of others", lookBubblewrap, others, 0, map[string]string{"proc/self/uid_map": "0 0 4294967295"}, expected{Missing, "can be changed", "sudo chown root:root"}},
+		{"no root to own bubblewrap", lookBubblewrap, others, 0, map[string]string{"proc/self/uid_map": "1000 1000 1"}, expected{Missing, "root does not exist", "outside of this sandbox"}},
 		{"no bubblewrap elsewhere", lookBubblewrap, failing(noBwrap), 0, nil, expected{Missing, "not installed", "install bubblewrap"}},
 		{"namespaces", lookNamespaces, works(), 7, map[string]string{"proc/sys/user/max_user_namespaces": "100"}, expected{Fine, "user.max_user_namespaces=100", ""}},
 		{"AppArmor, and bubblewrap exempt", lookNamespaces, works(), 7, map[string]string{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1"}, expected{Fine, "kernel.apparmor_restrict_unprivileged_userns=1", ""}},

@@ -84,7 +84,12 @@ func lookBubblewrap(e *examination) Diagnosis {
 		if s.Err != nil {
 			d.Found = s.Err.Error()
 		}
-		if strings.Contains(d.Found, "changed by others") {
+		switch {
+		case !strings.Contains(d.Found, "changed by others"):
+		case !e.rootExists():
+			d.Found = "this is inside a user namespace in which root does not exist, so nothing shows that only root can change bubblewrap"
+			d.Mend = []string{"call agentguard outside of this sandbox or container, or in one whose user namespace maps root"}
+		default:
 			d.Mend = []string{"sudo chown root:root /usr/bin/bwrap && sudo chmod 755 /usr/bin/bwrap"}
 		}
 		return d
@@ -106,6 +111,17 @@ func lookBubblewrap(e *examination) Diagnosis {
 		d.Follows = "it makes namespaces with root's rights, which it needs only where users may not make their own"
 	}
 	return d
+}
+
+// rootExists says that user 0 of this process's user namespace is somebody.
+func (e *examination) rootExists() bool {
+	ids := e.value("proc/self/uid_map")
+	for line := range strings.Lines(ids) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "0" {
+			return true
+		}
+	}
+	return ids == "" // it does not tell
 }
 
 // namespaceLimits are the switches that close user namespaces, with the value
