@@ -17,6 +17,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 
 	"agentguard/sandbox/stage"
@@ -108,3 +109,13 @@ func (e *UnavailableError) Error() string {
 type SetupError struct{ Why string }
 
 func (e *SetupError) Error() string { return "setting up the sandbox: " + e.Why }
+
+// NotStartedError says that the sandbox was in force and the command could not
+// be executed in it.
+type NotStartedError struct {
+	Argv0  string
+	Status int // 126 or 127
+	Why    string
+}
+
+func (e *NotStartedError) Error() string { return fmt.Sprintf("%q: %s", e.Argv0, e.Why) }

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 
@@ -128,13 +127,3 @@ func (r *run) tell(s Signal) {
 	}
 	_, _ = r.ctl.Write(m.Encode())
 }
-
-// NotStartedError says that the sandbox was in force and the command could not
-// be executed in it.
-type NotStartedError struct {
-	Argv0  string
-	Status int // 126 or 127
-	Why    string
-}
-
-func (e *NotStartedError) Error() string { return fmt.Sprintf("%q: %s", e.Argv0, e.Why) }
