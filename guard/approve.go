@@ -3,8 +3,8 @@ package guard
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
-	"strings"
 
 	"agentguard/guard/surface"
 	"agentguard/integrity"
@@ -185,16 +185,17 @@ func (g *Guard) proposeNamed(out *Proposals, m *surface.Matcher, args []string) 
 	return nil
 }
 
-// proposeWorkTree compares one file on disk with HEAD.
+// proposeWorkTree compares the surfaces on disk at a path, or below it, with
+// HEAD's. It says whether there are any on either side.
 func (g *Guard) proposeWorkTree(out *Proposals, m *surface.Matcher, path string) (known bool, err error) {
-	if strings.HasPrefix(path, "/") || out.w.Repo == nil {
+	if filepath.IsAbs(path) || within(path, ".git") || out.w.Repo == nil {
 		return false, nil
 	}
 	head, err := headOf(out.w.Repo)
 	if err != nil {
 		return false, err
 	}
-	c := &comparison{matcher: m, paths: map[string]bool{path: true}}
+	c := &comparison{matcher: m, paths: map[string]bool{}}
 	if c.old, err = out.w.Repo.TreeOf(head); err != nil {
 		return false, err
 	}
@@ -202,19 +203,21 @@ func (g *Guard) proposeWorkTree(out *Proposals, m *surface.Matcher, path string)
 		return false, err
 	}
 	for _, t := range []surface.Tree{c.old, c.now} {
-		if e, err := t.Lstat(path); err == nil {
-			_, ok := m.Match(path, e.Type)
-			known = known || ok
+		set, err := surface.Resolve(t, m)
+		if err != nil {
+			return false, err
 		}
-	}
-	if !known || within(path, ".git") {
-		return known, nil
+		for _, mem := range set.Members {
+			if within(mem.Path, path) && !within(mem.Path, ".git") {
+				c.paths[mem.Path] = true
+			}
+		}
 	}
 	changes, err := out.w.undecided(c)
 	if err != nil {
-		return known, err
+		return false, err
 	}
-	return known, out.addChanges(c, changes, integrity.PlaceWorkTree)
+	return len(c.paths) > 0, out.addChanges(c, changes, integrity.PlaceWorkTree)
 }
 
 // Approve records the proposals, in the user's state and, where the repository

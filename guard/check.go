@@ -170,7 +170,7 @@ func (w *Workspace) undecided(c *comparison) ([]integrity.Change, error) {
 	var out []integrity.Change
 	for _, d := range changes {
 		f := d.New
-		f.Protection = d.Protection
+		f.Protection = surface.Review // the executable part decides, as in a run's report
 		ok, err := w.approvals().Approved(repoName(w.ID), f)
 		if err != nil {
 			return nil, fmt.Errorf("reading the approvals: %w", err)

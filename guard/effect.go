@@ -34,7 +34,16 @@ type version struct {
 // versionIn reads f from the tree it was found in.
 func versionIn(t surface.Tree, f integrity.File) (version, error) {
 	v := version{File: f}
-	if t == nil || f.Kind != integrity.Regular && f.Kind != integrity.Link {
+	switch {
+	case t == nil:
+		return v, nil
+	case f.Kind == integrity.Gitlink:
+		e, err := t.Lstat(f.Path)
+		if err == nil {
+			v.take([]byte(e.Hash))
+		}
+		return v, err
+	case f.Kind != integrity.Regular && f.Kind != integrity.Link:
 		return v, nil
 	}
 	r, _, err := t.Open(f.Path)
@@ -155,7 +164,10 @@ func flatten(out []string, name string, v any) []string {
 }
 
 func (v version) lines() []string {
-	if v.Kind == integrity.Link {
+	switch v.Kind {
+	case integrity.Gitlink:
+		return []string{"commit " + string(v.data) + " of another repository"}
+	case integrity.Link:
 		return []string{"link to " + string(v.data)}
 	}
 	if bytes.IndexByte(v.data, 0) >= 0 {

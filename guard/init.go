@@ -10,6 +10,7 @@ import (
 
 	"agentguard/guard/policy"
 	"agentguard/hooks"
+	"agentguard/integrity"
 )
 
 // InitOptions is what init is asked to do.
@@ -49,7 +50,11 @@ func (g *Guard) Init(o InitOptions) ([]string, error) {
 	default:
 		did = append(did, policy.FileName+" is there and stays as it is")
 	}
+	first := err != nil // the policy file is ours
 	if o.DryRun {
+		if !exists(filepath.Join(w.Root, integrity.FileName)) {
+			did = append(did, wroteManifest)
+		}
 		return append(did, "nothing was done (--dry-run)"), nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,6 +79,13 @@ func (g *Guard) Init(o InitOptions) ([]string, error) {
 		return nil, err
 	}
 	did = append(did, "kept a copy of every surface, for agentguard restore")
+	wrote, err := g.firstManifest(w, first)
+	if err != nil {
+		return did, err
+	}
+	if wrote {
+		did = append(did, wroteManifest)
+	}
 	if !o.Hooks {
 		return did, nil
 	}

@@ -46,6 +46,8 @@ func inManifest(f integrity.File) bool {
 	return integrity.Tracked(f) && f.Protection != surface.Note && f.Path != integrity.FileName
 }
 
+const wroteManifest = "wrote " + integrity.FileName + ", the hashes of what is accepted here: commit it with " + policy.FileName
+
 // firstManifest writes the repository's manifest where there is none: the
 // surfaces of what is in git (all of the work tree, before anything was added)
 // and the policy file. Two clones of the same content write the same bytes.

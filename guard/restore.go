@@ -41,6 +41,9 @@ func (g *Guard) Restore(args []string, all bool) ([]RestoredPath, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s == nil && all {
+		return nil, nil
+	}
 	if s == nil {
 		return nil, &PathError{w.Root, "no run left anything undecided here, so there is no copy to restore from"}
 	}

@@ -84,6 +84,9 @@ func openObjects(dir string) (*git.Repo, error) {
 
 func commitOf(r *git.Repo, rev string) (git.Hash, error) {
 	h, err := r.Resolve(rev + "^{commit}")
+	if e, ok := errors.AsType[*git.RevisionError](err); ok {
+		err = errors.New(e.Why)
+	}
 	if err != nil {
 		return h, &RangeError{Rev: rev, Err: err}
 	}

@@ -60,6 +60,9 @@ is left to you, with the command that mends it.`,
 				return err
 			}
 			list, err := a.g.Restore(args, all)
+			if err == nil && len(list) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "agentguard: nothing is undecided there")
+			}
 			left := false
 			for _, r := range list {
 				fmt.Fprintln(cmd.OutOrStdout(), r)
