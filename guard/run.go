@@ -202,6 +202,8 @@ func (s *session) runCommand(ctx context.Context) (int, error) {
 		return 125, err
 	}
 	s.spec = s.specFor()
+	stop := s.watch(ctx, sink)
+	defer stop()
 	p, err := sandbox.Start(ctx, s.spec)
 	if err != nil {
 		err = errors.Join(err, s.mark.clear()) // nothing ran: no check is owed
@@ -216,30 +218,27 @@ func (s *session) runCommand(ctx context.Context) (int, error) {
 		}
 		go func() { _ = proxy.Serve(inner) }() // ends with Close
 	}
-	stop := s.watch(ctx, sink)
-	defer stop()
 	return p.Wait()
 }
 
 // watch accompanies the run; the check at its end decides, so a watcher that
-// cannot start is told and no reason to stop.
+// cannot start is told and no reason to stop. It is made while the sandbox is:
+// what changes before it is ready is the check's alone.
 func (s *session) watch(ctx context.Context, sink event.Sink) (stop func()) {
-	a := s.start.areas[0]
 	if s.policy.Sandbox.Workspace != policy.WorkspaceWrite {
 		return func() {}
 	}
 	sink = event.Multi(sink, s.g.liveSink())
-	w, err := s.start.watcher(sink)
-	if err != nil {
-		sink.Report(event.Event{Time: s.g.Now(), Kind: event.WatchGap, Subject: a.dir, Reason: err.Error()})
-		return func() {}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := w.Run(ctx); err != nil {
-			sink.Report(event.Event{Time: s.g.Now(), Kind: event.WatchGap, Subject: a.dir, Reason: err.Error()})
+		w, err := s.start.watcher(sink)
+		if err == nil {
+			err = w.Run(ctx)
+		}
+		if err != nil {
+			sink.Report(event.Event{Time: s.g.Now(), Kind: event.WatchGap, Subject: s.w.Root, Reason: err.Error()})
 		}
 	}()
 	return func() { cancel(); <-done }

@@ -55,18 +55,11 @@ func isUsage(err error) bool {
 	if _, ok := errors.AsType[*guard.RangeError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[*guard.WorkspaceError](err)
-	return ok || isFlagError(err)
-}
-
-// isFlagError: what cobra says of a command line carries no type.
-func isFlagError(err error) bool {
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		if errors.Unwrap(e) == nil {
-			return fmt.Sprintf("%T", e) == "*errors.errorString" || fmt.Sprintf("%T", e) == "*fmt.wrapError"
-		}
+	if _, ok := errors.AsType[*guard.WorkspaceError](err); ok {
+		return true
 	}
-	return false
+	_, ok := errors.AsType[*usageError](err)
+	return ok
 }
 
 func hints(err error) []string {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,9 +84,40 @@ repository, keeps hooks and build files read-only to it, lets it reach only the
 hosts you name, and tells before commit and merge what would execute differently.`,
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:              cobra.ArbitraryArgs, // so that a wrong word comes to RunE
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("there is no command %q", args[0])}
+			}
+			return cmd.Help()
+		},
 	}
 	cmd.AddCommand(a.commands()...)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	markUsage(cmd)
 	return cmd
+}
+
+// usageError is what is wrong with a command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// markUsage makes the complaints about arguments of cmd and all commands below
+// it usage errors: cobra's own carry no type.
+func markUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return &usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, c := range cmd.Commands() {
+		markUsage(c)
+	}
 }
 
 func (a *app) versionCmd() *cobra.Command {
