@@ -50,6 +50,9 @@ func (g *Guard) Selftest(ctx context.Context, o SelftestOptions) (Selftest, erro
 func (g *Guard) selftest(ctx context.Context, o SelftestOptions, alter func(*session)) (result Selftest, err error) {
 	began := g.Now()
 	t := &selftest{g: g, testOnlyAlter: alter, count: &counter{tell: o.Progress, of: 2 * len(probe.Attempts())}}
+	if err = g.foreignGit(); err != nil {
+		return Selftest{}, err
+	}
 	if t.place, err = g.selftestPlace(); err != nil {
 		return Selftest{}, err
 	}

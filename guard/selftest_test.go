@@ -188,6 +188,39 @@ func TestSelftestEnds(t *testing.T) {
 	}
 }
 
+// TestSelftestGit holds that no git of the workspace is started.
+func TestSelftestGit(t *testing.T) {
+	g := caller(t, t.TempDir())
+	bin, made := filepath.Join(g.Dir, "bin"), filepath.Join(g.Dir, "made")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\n: >"+made+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(bin, link); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"in the workspace": bin, "by a link": link, "none": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			path := path + ":/nonexistent"
+			if name != "none" {
+				path += ":" + g.Env["PATH"]
+			}
+			g := *g
+			g.Env = map[string]string{"PATH": path, "HOME": g.Env["HOME"]}
+			t.Setenv("PATH", path)
+			if _, err := g.Selftest(t.Context(), SelftestOptions{}); err == nil || !strings.Contains(err.Error(), "git") {
+				t.Errorf("the self-test says %v", err)
+			}
+			if _, err := os.Lstat(made); err == nil {
+				t.Error("the workspace's git was started")
+			}
+		})
+	}
+}
+
 // TestProbeByHand types the hidden commands: they do nothing but say so.
 func TestProbeByHand(t *testing.T) {
 	for _, tc := range []struct {

@@ -90,6 +90,27 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
+// foreignGit holds that the git which makes the plant, on the host, is none
+// that the workspace put on PATH.
+func (g *Guard) foreignGit() error {
+	root := g.Dir
+	if w, err := g.Open(); err == nil {
+		root = w.Root
+	}
+	for _, dir := range filepath.SplitList(g.Env["PATH"]) {
+		path := filepath.Join(dir, "git")
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || !filepath.IsAbs(dir) {
+			continue // not there, or relative, which Go does not start
+		}
+		if root != "/" && (within(path, root) || within(real, root)) {
+			return &WorkspaceError{path, "the first git on PATH lies in the workspace, and the self-test starts nothing of a workspace's"}
+		}
+		return nil
+	}
+	return errors.New("git is not on PATH, and the self-test needs it")
+}
+
 // give hands what the run is to work in to whom it works as, so that what is
 // refused inside is not refused for want of the owner's rights.
 func (p *place) give(planted *probe.Planted) error {

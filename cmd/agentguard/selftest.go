@@ -20,7 +20,8 @@ func (a *app) selftestCmd() *cobra.Command {
 		Long: `selftest makes a throw-away repository with canaries and tries everything that a
 run must refuse: each attempt has to succeed without the sandbox on this machine,
 and to be refused in it. It tries what must work inside as well. It touches
-nothing of yours and leaves nothing.
+nothing of yours and leaves nothing. The policy that it tries is the built-in one
+with one host allowed, not what your files open.
 
 Exit status: 0 all proven, 1 something failed or is not proven, 125 could not.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.selftest(cmd, asJSON) },
@@ -30,7 +31,11 @@ Exit status: 0 all proven, 1 something failed or is not proven, 125 could not.`,
 }
 
 func (a *app) selftest(cmd *cobra.Command, asJSON bool) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), ends...)
 	defer stop()
 	line := &progressLine{}
 	if f, ok := cmd.ErrOrStderr().(*os.File); ok && isTerminal(f) {
