@@ -141,22 +141,9 @@ func (g *Guard) firstCopies(w *Workspace) error {
 
 // look resolves and hashes everything that a run under p could write.
 func (g *Guard) look(w *Workspace, p *policy.Policy) (*start, error) {
-	hooksDirs, _, err := g.hooksDirs(w)
+	areas, _, err := g.resolved(w, p)
 	if err != nil {
 		return nil, err
-	}
-	m, err := w.matcher(p, hooksDirs)
-	if err != nil {
-		return nil, err
-	}
-	areas, err := w.areas(p, m)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range areas {
-		if err := a.resolve(); err != nil {
-			return nil, err
-		}
 	}
 	return w.takeStart(areas)
 }
