@@ -48,8 +48,8 @@ func (s *server) answerAsks() {
 }
 
 // answer opens for a caller what the caller could have opened itself: anything
-// of its own process, of another one only what needs no capability, and never
-// anything of this process.
+// of its own process, of another one only what needs no capability, the memory
+// only of one that the caller traces, and never anything of this process.
 func (d *reader) answer(a *ask) (int, syscall.Errno) {
 	if a.fill != nil {
 		return -1, d.read(a.fill)
@@ -76,6 +76,9 @@ func (d *reader) answer(a *ask) (int, syscall.Errno) {
 	}
 	if own {
 		return openat(a.dir, a.name, a.flags|unix.O_CLOEXEC, 0)
+	}
+	if a.flags&unix.O_ACCMODE != 0 {
+		return -1, unix.EACCES // this process is everybody's ancestor, which yama would let write
 	}
 	if err := setEffective(0); err != nil {
 		return -1, unix.EACCES

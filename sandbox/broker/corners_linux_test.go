@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,14 +30,14 @@ func init() {
 		"killed-callers": killedCallers, "terminals": terminals, "descriptors": descriptors, "umasks": umasks,
 		"many-threads": manyThreads, "not-dumpable": notDumpable, "stopped": stopped, "traced": traced,
 		"spawned": spawned, "deep": deep, "tmpfile": tmpfile, "git": gitWorks, "flags": openFlags,
-		"lease": leases, "signals": signalStorm, "dotdot": dotDot, "inodes": inodes, "openat2": noOpenat2, "nested": nested,
+		"lease": leases, "signals": signalStorm, "dotdot": dotDot, "inodes": inodes, "openat2": noOpenat2, "nested": nested, "bench-open": benchOpen,
 	}
 }
 
 func cornerNames() []string {
 	var names []string
 	for n := range corners {
-		if !strings.HasPrefix(n, "stress-") && !strings.HasPrefix(n, "dying-") && n != "nested" {
+		if !strings.HasPrefix(n, "bench-") && !strings.HasPrefix(n, "stress-") && !strings.HasPrefix(n, "dying-") && n != "nested" {
 			names = append(names, n)
 		}
 	}
@@ -572,6 +573,9 @@ func stopped() error {
 }
 
 func traced() error {
+	if err := traceeMemory(); err != nil {
+		return err
+	}
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		return nil // nothing to trace with
@@ -581,6 +585,27 @@ func traced() error {
 	c.that(fmt.Sprintf("strace: %q %v", out, err), strings.Contains(string(out), "refused") && strings.Contains(string(out), "a\n"))
 	text, _ := os.ReadFile("trace.out")
 	c.that("the trace shows the refusal", bytes.Contains(text, []byte("EPERM")))
+	return c.err()
+}
+
+// traceeMemory opens the memory of a process that is traced, and of one that
+// is not.
+func traceeMemory() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var c checks
+	cmd := exec.Command("/bin/sleep", "100")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	c.ok("start", cmd.Start())
+	var ws unix.WaitStatus
+	_, err := unix.Wait4(cmd.Process.Pid, &ws, 0, nil)
+	c.ok("stopped at exec", err)
+	mem := fmt.Sprintf("/proc/%d/mem", cmd.Process.Pid)
+	c.ok("memory of a traced process", open(mem, unix.O_RDWR))
+	c.ok("detach", unix.PtraceDetach(cmd.Process.Pid))
+	c.want("memory of another process", open(mem, unix.O_RDWR), unix.EACCES)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
 	return c.err()
 }
 
@@ -788,6 +813,33 @@ func nested() error {
 	var e *UnavailableError
 	if !errors.As(err, &e) || e.Err != unix.EBUSY {
 		return fmt.Errorf("a second listener: %w, want busy", err)
+	}
+	return nil
+}
+
+// benchOpen prints the median nanoseconds of a create, a rewrite and an unlink.
+func benchOpen() error {
+	n, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		return err
+	}
+	n = min(max(n, 200), 20000)
+	for _, f := range []func(name string) error{
+		func(name string) error { return open(name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY) },
+		func(name string) error { return open(name, unix.O_CREAT|unix.O_WRONLY) },
+		unix.Unlink,
+	} {
+		times := make([]time.Duration, n)
+		for i := range times {
+			name := fmt.Sprint("f", i)
+			start := time.Now()
+			if err := f(name); err != nil {
+				return err
+			}
+			times[i] = time.Since(start)
+		}
+		slices.Sort(times)
+		fmt.Println(times[n/2].Nanoseconds())
 	}
 	return nil
 }

@@ -173,7 +173,11 @@ func (d *reader) read(r *request) syscall.Errno {
 		return e
 	}
 	if c.text >= 0 {
-		if _, e := d.str(r.n.pid, r.n.args[c.text], r.text[:]); e != 0 {
+		n, e := d.str(r.n.pid, r.n.args[c.text], r.text[:])
+		if e == 0 && n == 0 {
+			e = unix.ENOENT // the kernel says so before it looks at the name
+		}
+		if e != 0 {
 			return e
 		}
 	}
