@@ -135,8 +135,8 @@ happened() {
 # was_told KEY: whether the report at the end names what the attempt left.
 was_told() {
 	case $1 in
-	tasks) grep -q '\.vscode/tasks\.json' "$work/report" ;;
-	index) grep -q '\.githooks/pre-commit.* in .*index' "$work/report" ;;
+	tasks) grep -q '^  added \.vscode/tasks\.json' "$work/report" ;;
+	index) grep -q '^  added \.githooks/pre-commit.* in .*index' "$work/report" ;;
 	*) false ;;
 	esac
 }
@@ -257,7 +257,8 @@ gone() {
 
 say '5. A person mends it'
 step 1 agentguard check
-step 0 agentguard restore .vscode
+# Where names that do not exist yet are refused, there is nothing to restore.
+! happened tasks 0 || step 0 agentguard restore .vscode
 step 0 git restore --staged -- .githooks/pre-commit
 step 0 agentguard check
 gone tasks
@@ -274,7 +275,7 @@ step 0 agentguard check
 step 0 git commit -q -a -m 'test: use the runner'
 step 1 agentguard verify --base main
 
-say "Summary: of 20 bad things $refused were refused or without effect and $told told; $worked of 5 good things worked."
+say "Of 20 bad things $refused were refused or without effect and $told told; $worked of 5 good things worked."
 if [ $failed != 0 ] || [ $((refused + told)) != 20 ] || [ $worked != 5 ]; then
 	echo "FAILED: $failed of what was expected did not happen"
 	exit 1
