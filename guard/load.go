@@ -38,6 +38,15 @@ func (w *Workspace) trust() policy.TrustStore {
 // matcher compiles the catalogue under p, with the hooks directories that
 // git's configuration names in addition.
 func (w *Workspace) matcher(p *policy.Policy, hooksDirs []string) (*surface.Matcher, error) {
+	m, err := surface.NewMatcher(surface.Catalogue(), w.rules(p, hooksDirs))
+	if err != nil {
+		return nil, fmt.Errorf("the policy's globs: %w", err)
+	}
+	return m, nil
+}
+
+// rules is what the policy changes about the catalogue.
+func (w *Workspace) rules(p *policy.Policy, hooksDirs []string) surface.Rules {
 	rules := surface.Rules{Profile: surface.Strict}
 	if p.Sandbox.Profile == policy.Balanced {
 		rules.Profile = surface.Balanced
@@ -53,11 +62,7 @@ func (w *Workspace) matcher(p *policy.Policy, hooksDirs []string) (*surface.Matc
 			rules.Protect = append(rules.Protect, "/"+literalGlob(dir[len(w.Root)+1:]))
 		}
 	}
-	m, err := surface.NewMatcher(surface.Catalogue(), rules)
-	if err != nil {
-		return nil, fmt.Errorf("the policy's globs: %w", err)
-	}
-	return m, nil
+	return rules
 }
 
 // literalGlob makes a path a glob that matches just it.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"slices"
@@ -17,6 +18,7 @@ type Report struct {
 	Changes []ChangeReport `json:"changes,omitempty"`
 	Stale   []string       `json:"not_updated,omitempty"`
 	Git     []string       `json:"git,omitempty"`
+	Names   []Refusal      `json:"names_refused,omitempty"`
 	Refused []Refusal      `json:"refused,omitempty"`
 	Pending []string       `json:"policy_waits,omitempty"`
 	NotKept []string       `json:"not_kept,omitempty"`
@@ -60,6 +62,12 @@ func (s *session) report(after *afterwards) (Report, error) {
 		r.Pending = append(r.Pending, p.String())
 	}
 	r.Refused = refusals(s.recorder.Events())
+	r.Names = s.names.list()
+	for _, e := range s.recorder.Events() {
+		if e.Kind == event.RunWeak {
+			r.Weak = append(r.Weak, e.Reason)
+		}
+	}
 	return r, nil
 }
 
@@ -67,8 +75,8 @@ func (s *session) report(after *afterwards) (Report, error) {
 func (w *Workspace) describe(after *afterwards) (Report, error) {
 	r := Report{Git: after.problems}
 	for _, f := range after.findings {
-		if f.What == integrity.DataChanged {
-			continue // nothing executes differently
+		if executesNothing(f.Change) {
+			continue
 		}
 		if f.New.Kind != integrity.Absent || f.Old.Kind != integrity.Absent {
 			ok, err := w.approvals().Approved(repoName(w.ID), approvable(f))
@@ -89,6 +97,23 @@ func (w *Workspace) describe(after *afterwards) (Report, error) {
 	}
 	return r, nil
 }
+
+// executesNothing says that a change makes nothing execute differently: it is
+// outside the executable part, or what came has none (the samples and the
+// plain configuration of a repository that git init made, a directory).
+func executesNothing(c integrity.Change) bool {
+	switch c.What {
+	case integrity.DataChanged:
+		return true
+	case integrity.Added:
+		return c.Protection != surface.Freeze &&
+			(c.New.Kind == integrity.Dir || c.New.Kind == integrity.Regular && c.New.Part == emptySum)
+	}
+	return false
+}
+
+// emptySum is the hash of no bytes at all.
+var emptySum = integrity.Sum(sha256.Sum256(nil))
 
 // approvable is the state that an approval would have to name: what is there
 // now, under the path that is shown. The executable part decides, whatever the
@@ -143,6 +168,14 @@ func (r Report) Text(w io.Writer) {
 	}
 	for _, p := range head(r.Git) {
 		fmt.Fprintf(w, "agentguard: %s\n", quoteLine(p))
+	}
+	if len(r.Names) > 0 {
+		fmt.Fprintf(w, "agentguard: refused to be written, because others execute them:\n")
+		for _, f := range head(r.Names) {
+			fmt.Fprintf(w, "  %s (%s)%s\n", quote(f.Subject), quoteLine(f.Reason), times(f.Times))
+		}
+		more(w, len(r.Names))
+		fmt.Fprintf(w, "  to allow one: sandbox.unprotect: [GLOB] or sandbox.profile: balanced in %s\n", policy.FileName)
 	}
 	if len(r.Refused) > 0 {
 		fmt.Fprintf(w, "agentguard: refused on the way out:\n")

@@ -15,6 +15,7 @@ import (
 	"agentguard/egress"
 	"agentguard/guard/event"
 	"agentguard/guard/policy"
+	"agentguard/guard/surface"
 	"agentguard/sandbox"
 )
 
@@ -64,6 +65,9 @@ type session struct {
 	plan     *plan
 	spec     sandbox.Spec
 	recorder *event.Recorder
+	names    refusedNames
+	sink     event.Sink // while the command runs
+	rules    surface.Rules
 	left     []string // surfaces whose content was not kept
 
 	testOnlyWithout sandbox.Layer // what the sandbox leaves out, to see that it is missed
@@ -81,9 +85,6 @@ func (g *Guard) prepare(o RunOptions) (*session, error) {
 	p, err := g.loadPolicy(w, o.Flags)
 	if err != nil {
 		return nil, err
-	}
-	if p.Sandbox.Broker == policy.BrokerRequire {
-		return nil, fmt.Errorf("sandbox.broker: require: the name-level broker is not built yet")
 	}
 	s := &session{g: g, w: w, policy: p, argv: o.Argv, recorder: &event.Recorder{}}
 	areas, outside, err := g.resolved(w, p)
@@ -201,6 +202,7 @@ func (s *session) runCommand(ctx context.Context) (int, error) {
 	if s.mark, err = s.w.setMark(s.start, runID(s.g.Now()), record{Command: filepath.Base(s.argv[0]), Began: s.g.Now().UTC().Format(time.RFC3339)}); err != nil {
 		return 125, err
 	}
+	s.sink = sink
 	s.spec = s.specFor()
 	stop := s.watch(ctx, sink)
 	defer stop()
@@ -209,6 +211,9 @@ func (s *session) runCommand(ctx context.Context) (int, error) {
 		err = errors.Join(err, s.mark.clear()) // nothing ran: no check is owed
 		s.mark = nil
 		return 125, err
+	}
+	if why := p.NoBroker(); why != "" {
+		sink.Report(event.Event{Time: s.g.Now(), Kind: event.RunWeak, Subject: "broker", Reason: "frozen names that are absent are told at the end and not refused: " + why})
 	}
 	if file := p.Listener(); file != nil {
 		inner, err := net.FileListener(file)
@@ -253,6 +258,8 @@ func (s *session) specFor() sandbox.Spec {
 		Dir:     s.g.Dir,
 		Mounts:  s.plan.mounts(),
 		Write:   s.plan.writable(),
+		Broker:  s.nameGuard(),
+		Refused: s.nameRefused,
 		Network: sandbox.Proxy,
 		As:      s.g.identity(s.w),
 		Without: s.testOnlyWithout,

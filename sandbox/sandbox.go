@@ -9,6 +9,7 @@ import (
 // Process is a command in its sandbox.
 type Process struct {
 	listener *os.File      // the loopback listener inside, until taken
+	broker   string        // why there is no name guard, empty when there is one or none was asked for
 	landlock int           // ABI in force, 0 for none
 	signal   chan<- Signal // to the loop that talks with the stage
 	done     chan struct{} // closed when the command has ended and everything is put back
@@ -41,6 +42,10 @@ func (p *Process) Listener() *os.File {
 
 // Landlock returns the version of Landlock's interface in force, 0 for none.
 func (p *Process) Landlock() int { return p.landlock }
+
+// NoBroker says why the name guard that was asked for is not in force; it is
+// empty when it is.
+func (p *Process) NoBroker() string { return p.broker }
 
 // Signal delivers s to the command if it still runs.
 func (p *Process) Signal(s Signal) {

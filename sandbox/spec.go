@@ -47,6 +47,33 @@ const (
 	Seal     = stage.Seal
 )
 
+// Broker says which names may not come into being while the command runs.
+type Broker = stage.Broker
+
+// BrokerMode says what to do where the kernel has no broker.
+type BrokerMode = stage.BrokerMode
+
+// Area is a writable tree in which names are judged.
+type Area = stage.Area
+
+// Inode is one frozen file by its identity.
+type Inode = stage.Inode
+
+// The modes of a broker.
+const (
+	BrokerOff     = stage.BrokerOff
+	BrokerAuto    = stage.BrokerAuto
+	BrokerRequire = stage.BrokerRequire
+)
+
+// NameRefusal is one name that was refused.
+type NameRefusal struct {
+	Call string // name of the system call
+	Path string // canonical, as it is inside
+	Rule string
+	Comm string // name of the program, as it calls itself
+}
+
 // Network is what of the network exists inside.
 type Network uint8
 
@@ -83,8 +110,10 @@ type Spec struct {
 	Env     []string // the whole environment
 	Dir     string   // working directory, absolute
 	Mounts  []Mount
-	Write   []string  // roots below which Landlock lets the command write; all must exist in the plan
-	Network Network   //
+	Write   []string          // roots below which Landlock lets the command write; all must exist in the plan
+	Broker  Broker            // the name guard; the zero value has none
+	Refused func(NameRefusal) // told each name that was refused, one at a time; may be nil
+	Network Network
 	As      *Identity // nil: the caller
 	Without Layer     // weakened, for tests of the other layers; zero leaves nothing out
 

@@ -147,6 +147,7 @@ func (r *run) prepare() ([]*os.File, error) {
 func (r *run) config() *stage.Config {
 	c := &stage.Config{
 		Argv: r.spec.Argv, Env: r.spec.Env, Dir: r.spec.Dir, Mounts: r.spec.Mounts, Write: r.spec.Write,
+		Broker:   r.spec.Broker,
 		Landlock: r.spec.Without&LayerLandlock == 0 && landlockVersion() > 0,
 		Seccomp:  r.spec.Without&LayerSeccomp == 0,
 	}

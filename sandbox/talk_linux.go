@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -86,6 +87,12 @@ func (r *run) hear(p packet) {
 		return
 	case stage.OpLandlock:
 		r.p.landlock = int(p.Value)
+	case stage.OpBroker:
+		if p.Value == 0 {
+			r.p.broker = p.Text
+		}
+	case stage.OpRefused:
+		r.refused(p.Text)
 	case stage.OpFailed:
 		r.p.status = 125
 		r.p.err = &SetupError{Why: p.Text}
@@ -104,6 +111,14 @@ func (r *run) hear(p packet) {
 	}
 	if p.file != nil {
 		_ = p.file.Close() // not expected with this message
+	}
+}
+
+// refused hands one refusal of the name guard on.
+func (r *run) refused(text string) {
+	parts := strings.SplitN(text, "\x00", 4)
+	if len(parts) == 4 && r.spec.Refused != nil {
+		r.spec.Refused(NameRefusal{Call: parts[0], Path: parts[1], Rule: parts[2], Comm: parts[3]})
 	}
 }
 

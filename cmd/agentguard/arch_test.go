@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"sandbox/probe":       {"guard/surface"},
 	"sandbox/seccomp":     {},
 	"sandbox/seccomp/gen": {"sandbox/seccomp"},
-	"sandbox/stage":       {"sandbox/broker", "sandbox/seccomp"},
+	"sandbox/stage":       {"guard/surface", "sandbox/broker", "sandbox/seccomp"},
 	// L3: puts them in order.
 	"guard": {
 		"guard/event", "guard/git", "guard/policy", "guard/surface", "guard/watch",

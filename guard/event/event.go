@@ -43,6 +43,7 @@ const (
 	RunWeak      Kind = "run.weak"      // a protection is weaker than the design's; Reason says which
 	EgressHTTP   Kind = "egress.http"   // one plain HTTP request; Subject is METHOD URL without query
 	EgressTunnel Kind = "egress.tunnel" // one CONNECT; Subject is host:port
+	NameRefused  Kind = "file.refused"  // a frozen name was refused while the command ran; Subject is its path
 	FileChange   Kind = "file.change"   // a surface came, went or changed; Subject is its path
 	FileStale    Kind = "file.stale"    // a frozen file differs from git's index because git could not write it
 	GitState     Kind = "git.state"     // something in a git directory that the user's git would act on

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -15,6 +16,7 @@ type command struct {
 	ctl      *control
 	config   *Config
 	pid      int    // 0 until started, and for good when it could not be
+	guarded  bool   // the name guard is in force
 	notFound uint32 // 126 or 127 then
 }
 
@@ -32,17 +34,11 @@ func (p *command) startHere() error {
 	if err != nil {
 		return err
 	}
-	// Process 1 leads the session and the command a process group in it. Were
-	// the command the leader, its group would have no parent in the session,
-	// and the kernel lets the stop key do nothing to such a group.
-	if _, err := unix.Setsid(); err != nil {
-		return fmt.Errorf("beginning a session: %w", err)
+	if err := p.session(tty); err != nil {
+		return err
 	}
 	sys := &syscall.SysProcAttr{Setpgid: true}
 	if tty >= 0 {
-		if err := unix.IoctlSetInt(tty, unix.TIOCSCTTY, 0); err != nil {
-			return fmt.Errorf("taking the pseudo-terminal: %w", err)
-		}
 		sys.Foreground, sys.Ctty = true, tty
 	}
 	err = confine(p.config, func(abi int) { p.ctl.send(Message{Op: OpLandlock, Value: uint32(abi)}) })
@@ -53,7 +49,10 @@ func (p *command) startHere() error {
 		Dir: p.config.Dir, Env: p.config.Env, Files: files[:],
 		Sys: sys,
 	}
-	p.pid, err = p.exec(attr)
+	path, argv, err := p.find()
+	if err == nil {
+		p.pid, err = syscall.ForkExec(path, argv, attr)
+	}
 	for fd := StdinFD; fd <= StdinFD+2; fd++ {
 		_ = unix.Close(fd) // the command has its own
 	}
@@ -61,45 +60,91 @@ func (p *command) startHere() error {
 		_ = unix.Close(tty) // so that the supervisor sees the end of it
 	}
 	if err != nil {
-		p.pid, p.notFound = 0, shellStatus(err)
-		p.ctl.send(Message{Op: OpNotFound, Value: p.notFound, Text: err.Error()})
+		p.couldNot(err)
 		return nil
 	}
 	p.ctl.send(Message{Op: OpStarted, Value: uint32(p.pid)})
 	return nil
 }
 
-// exec starts the command as execvp would: a name without a slash is looked
-// for in the run's PATH, and a text file without a first line that names an
-// interpreter is a shell script.
-func (p *command) exec(attr *syscall.ProcAttr) (int, error) {
+// session makes process 1 the leader of a session whose terminal tty is, if
+// there is one. Were the command the leader, its process group would have no
+// parent in the session, and the kernel lets the stop key do nothing to such a
+// group.
+func (p *command) session(tty int) error {
+	if _, err := unix.Setsid(); err != nil {
+		return fmt.Errorf("beginning a session: %w", err)
+	}
+	if tty >= 0 {
+		if err := unix.IoctlSetInt(tty, unix.TIOCSCTTY, 0); err != nil {
+			return fmt.Errorf("taking the pseudo-terminal: %w", err)
+		}
+	}
+	return nil
+}
+
+// find looks for the command as execvp would: a name without a slash in the
+// run's PATH, and a text file without a first line that names an interpreter
+// is a shell script. What it finds is only tried; execve decides.
+func (p *command) find() (path string, argv []string, err error) {
 	name := p.config.Argv[0]
+	argv = p.config.Argv
 	if name == "" {
-		return 0, unix.ENOENT
+		return "", nil, unix.ENOENT
 	}
-	if strings.Contains(name, "/") {
-		return forkExec(name, p.config.Argv, attr)
+	path = name
+	if !strings.Contains(name, "/") {
+		if path, err = p.search(name); err != nil {
+			return "", nil, err
+		}
 	}
+	if isScript(absolute(p.config.Dir, path)) {
+		return "/bin/sh", append([]string{"sh", path}, argv[1:]...), nil
+	}
+	return path, argv, nil
+}
+
+func (p *command) search(name string) (string, error) {
 	refused := error(unix.ENOENT)
 	for _, dir := range strings.Split(p.path(), ":") {
 		if dir == "" {
 			dir = "."
 		}
 		path := dir + "/" + name
-		if err := unix.Faccessat(unix.AT_FDCWD, absolute(p.config.Dir, path), unix.X_OK, unix.AT_EACCESS); err != nil {
-			if errors.Is(err, unix.EACCES) {
-				refused = unix.EACCES
-			}
+		var st unix.Stat_t
+		if unix.Stat(absolute(p.config.Dir, path), &st) != nil {
 			continue
 		}
-		pid, err := forkExec(path, p.config.Argv, attr)
-		if errors.Is(err, unix.EACCES) { // a directory, say
-			refused = unix.EACCES
-			continue
+		if st.Mode&unix.S_IFMT == unix.S_IFREG && unix.Faccessat(unix.AT_FDCWD, absolute(p.config.Dir, path), unix.X_OK, unix.AT_EACCESS) == nil {
+			return path, nil
 		}
-		return pid, err
+		refused = unix.EACCES
 	}
-	return 0, refused
+	return "", refused
+}
+
+// isScript says that the kernel would not know how to execute an executable
+// text file, and a shell would.
+func isScript(path string) bool {
+	if unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) != nil {
+		return false
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	head := make([]byte, 64)
+	n, err := unix.Read(fd, head)
+	if err != nil {
+		return false
+	}
+	head = head[:n]
+	return !bytes.HasPrefix(head, []byte("#!")) && !bytes.HasPrefix(head, []byte("\x7fELF")) && bytes.IndexByte(head, 0) < 0
 }
 
 func (p *command) path() string {
@@ -118,14 +163,6 @@ func absolute(dir, path string) string {
 	return dir + "/" + path
 }
 
-func forkExec(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
-	pid, err := syscall.ForkExec(path, argv, attr)
-	if errors.Is(err, unix.ENOEXEC) {
-		return syscall.ForkExec("/bin/sh", append([]string{"sh", path}, argv[1:]...), attr)
-	}
-	return pid, err
-}
-
 // shellStatus is what a shell gives for a command that could not be started.
 func shellStatus(err error) uint32 {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
@@ -139,7 +176,7 @@ func shellStatus(err error) uint32 {
 func (p *command) reap() int {
 	for {
 		var st unix.WaitStatus
-		pid, err := unix.Wait4(-1, &st, unix.WUNTRACED|unix.WALL, nil)
+		pid, err := unix.Wait4(-1, &st, unix.WUNTRACED, nil)
 		switch {
 		case err == unix.EINTR:
 			continue

@@ -83,13 +83,49 @@ type Config struct {
 	Write    []string // roots below which Landlock lets the command write
 	Landlock bool     // false only where the kernel has none, which the caller has told
 	Seccomp  bool     // false only in tests of the other layers
+	Broker   Broker   // the name guard
 	Port     uint16   // of the loopback listener to make and hand out; 0 for none
 	TTY      [3]bool  // which of stdin, stdout, stderr are the pseudo-terminal
 	Termios  []byte   // the kernel's struct termios2 of the caller's terminal, raw
 	Winsize  [4]uint16
 }
 
-const codecMagic = "agst1"
+// Broker says which names may not come into being. The zero value has no
+// broker, which the caller has told.
+type Broker struct {
+	Mode      BrokerMode
+	Areas     []Area
+	Balanced  bool     // the profile; false is strict
+	Protect   []string // globs, as in the policy
+	Unprotect []string
+	Inodes    []Inode // frozen files that have further names
+}
+
+// BrokerMode says what to do where the kernel has no broker.
+type BrokerMode uint8
+
+// The modes.
+const (
+	BrokerOff     BrokerMode = iota
+	BrokerAuto               // go on without, and say so
+	BrokerRequire            // do not start
+)
+
+// Area is a writable tree of the host in which names are judged.
+type Area struct {
+	Dir    string   // as it appears inside
+	Prefix string   // under which its paths are judged, as ".git" for a git directory elsewhere
+	Dirs   []string // directories that are there at the start, relative to Dir
+	Git    bool     // only what git itself would execute is judged
+}
+
+// Inode is one frozen file by its identity.
+type Inode struct {
+	Dev, Ino uint64
+	Path     string
+}
+
+const codecMagic = "agst2"
 
 // Encode returns c in the form that [Decode] reads: length-prefixed byte
 // strings, because arguments and paths are bytes and not text.
@@ -108,6 +144,7 @@ func (c *Config) Encode() []byte {
 		e.bool(m.Optional)
 	}
 	e.strings(c.Write)
+	e.broker(&c.Broker)
 	e.bool(c.Landlock)
 	e.bool(c.Seccomp)
 	e.uint(uint32(c.Port))
@@ -135,6 +172,7 @@ func Decode(b []byte) (*Config, error) {
 		})
 	}
 	c.Write = d.strings()
+	c.Broker = d.broker()
 	c.Landlock, c.Seccomp = d.bool(), d.bool()
 	c.Port = uint16(d.uint())
 	for i := range c.TTY {
@@ -169,6 +207,31 @@ func (e *encoder) strings(ss []string) {
 	e.uint(uint32(len(ss)))
 	for _, s := range ss {
 		e.string(s)
+	}
+}
+
+func (e *encoder) long(v uint64) {
+	e.uint(uint32(v))
+	e.uint(uint32(v >> 32))
+}
+
+func (e *encoder) broker(b *Broker) {
+	e.uint(uint32(b.Mode))
+	e.uint(uint32(len(b.Areas)))
+	for _, a := range b.Areas {
+		e.string(a.Dir)
+		e.string(a.Prefix)
+		e.strings(a.Dirs)
+		e.bool(a.Git)
+	}
+	e.bool(b.Balanced)
+	e.strings(b.Protect)
+	e.strings(b.Unprotect)
+	e.uint(uint32(len(b.Inodes)))
+	for _, i := range b.Inodes {
+		e.long(i.Dev)
+		e.long(i.Ino)
+		e.string(i.Path)
 	}
 }
 
@@ -229,6 +292,23 @@ func (d *decoder) strings() []string {
 		ss = append(ss, d.string())
 	}
 	return ss
+}
+
+func (d *decoder) long() uint64 {
+	low := uint64(d.uint())
+	return low | uint64(d.uint())<<32
+}
+
+func (d *decoder) broker() Broker {
+	b := Broker{Mode: BrokerMode(d.uint())}
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		b.Areas = append(b.Areas, Area{Dir: d.string(), Prefix: d.string(), Dirs: d.strings(), Git: d.bool()})
+	}
+	b.Balanced, b.Protect, b.Unprotect = d.bool(), d.strings(), d.strings()
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		b.Inodes = append(b.Inodes, Inode{Dev: d.long(), Ino: d.long(), Path: d.string()})
+	}
+	return b
 }
 
 func (d *decoder) bool() bool {

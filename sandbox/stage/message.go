@@ -19,6 +19,8 @@ const (
 	OpStarted     // the command runs
 	OpNotFound    // the command could not be started; Value is 126 or 127, Text says why
 	OpStopped     // the command was stopped; Value is the signal
+	OpBroker      // Value is 1 when the name guard is in force, else Text says why not
+	OpRefused     // a name was refused; Text is the call, the path, the rule and the program, NUL between them
 	OpExited      // the command ended; Value is its exit status as a shell gives it
 
 	OpSignal // to the stage: deliver signal Value to the command; Text "group" means its process group

@@ -26,21 +26,48 @@ func run() int {
 		return failStatus
 	}
 	p := &command{ctl: ctl, config: c}
-	started := make(chan error, 1)
-	go p.start(started)
-	if err := <-started; err != nil {
+	if err := p.begin(); err != nil {
 		ctl.send(Message{Op: OpFailed, Text: err.Error()})
 		return failStatus
 	}
 	if p.pid == 0 {
 		return int(p.notFound)
 	}
-	if err := dropAll(); err != nil {
-		ctl.send(Message{Op: OpFailed, Text: err.Error()})
-		return failStatus
-	}
 	go p.relay()
 	return p.reap()
+}
+
+// begin starts the command, under the broker where there is to be one, and
+// leaves process 1 with nothing of what it needed for that.
+func (p *command) begin() error {
+	started := make(chan error, 1)
+	if p.config.Broker.Mode == BrokerOff {
+		go p.start(started)
+		if err := <-started; err != nil {
+			return err
+		}
+		return dropAll()
+	}
+	n, err := newNames(&p.config.Broker, hasGit)
+	if err != nil {
+		return fmt.Errorf("the name guard's rules: %w", err)
+	}
+	if err := keepForBroker(); err != nil {
+		return err
+	}
+	go p.brokered(n, started)
+	if err := <-started; err != nil || p.pid == 0 {
+		return err
+	}
+	if !p.guarded {
+		return dropAll()
+	}
+	return letGo()
+}
+
+func hasGit(dir string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(dir+"/.git", &st) == nil
 }
 
 // setUp does all that needs the capabilities of the run's user namespace.

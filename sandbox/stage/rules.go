@@ -1,0 +1,120 @@
+package stage
+
+import (
+	"slices"
+	"strings"
+
+	"agentguard/guard/surface"
+)
+
+// names judges canonical paths of a run: whether a name is frozen, there or
+// not. It is what the broker asks.
+type names struct {
+	matcher *surface.Matcher
+	areas   []Area // longest directory first
+	dirs    []map[string]bool
+	inodes  map[[2]uint64]string
+	// hasGit says whether a directory holds a .git now.
+	hasGit func(dir string) bool
+}
+
+// frozenVerdict is the answer: the rule that freezes a path, or none.
+type frozenVerdict struct {
+	frozen bool
+	rule   string
+}
+
+func newNames(b *Broker, hasGit func(string) bool) (*names, error) {
+	rules := surface.Rules{Profile: surface.Strict, Protect: b.Protect, Unprotect: b.Unprotect}
+	if b.Balanced {
+		rules.Profile = surface.Balanced
+	}
+	m, err := surface.NewMatcher(surface.Catalogue(), rules)
+	if err != nil {
+		return nil, err
+	}
+	n := &names{matcher: m, areas: slices.Clone(b.Areas), inodes: map[[2]uint64]string{}, hasGit: hasGit}
+	slices.SortFunc(n.areas, func(a, b Area) int { return len(b.Dir) - len(a.Dir) })
+	for _, a := range n.areas {
+		set := make(map[string]bool, len(a.Dirs))
+		for _, d := range a.Dirs {
+			set[d] = true
+		}
+		n.dirs = append(n.dirs, set)
+	}
+	for _, i := range b.Inodes {
+		n.inodes[[2]uint64{i.Dev, i.Ino}] = i.Path
+	}
+	return n, nil
+}
+
+// judge says whether path, which is canonical, names something frozen. An
+// unknown type is judged as a file and as a directory.
+func (n *names) judge(path string, typ surface.Type) frozenVerdict {
+	i := slices.IndexFunc(n.areas, func(a Area) bool { return path == a.Dir || strings.HasPrefix(path, a.Dir+"/") })
+	if i < 0 {
+		return frozenVerdict{} // mounts and Landlock hold everything else
+	}
+	a := n.areas[i]
+	rel := strings.TrimPrefix(path[len(a.Dir):], "/")
+	if rel == "" {
+		return frozenVerdict{}
+	}
+	judged := rel
+	if a.Prefix != "" {
+		judged = a.Prefix + "/" + rel
+	}
+	rule, frozen := n.match(judged, typ, a.Git)
+	if !frozen || a.Prefix == "" && n.madeByRun(i, rel) {
+		return frozenVerdict{}
+	}
+	return frozenVerdict{true, rule}
+}
+
+func (n *names) match(judged string, typ surface.Type, gitOnly bool) (rule string, frozen bool) {
+	types := []surface.Type{typ}
+	if typ == surface.Other {
+		types = []surface.Type{surface.Regular, surface.Dir}
+	}
+	for _, t := range types {
+		hit, ok := n.matcher.Match(judged, t)
+		if ok && hit.Protection == surface.Freeze && (!gitOnly || hit.Entry.Ecosystem == "git") {
+			return hit.Entry.ID + ": " + hit.Rule, true
+		}
+	}
+	return "", false
+}
+
+// madeByRun says whether a name belongs to a repository that the run itself
+// made below the workspace (git init, git clone, git worktree add): one whose
+// top was not there at the start. Its names are free, and told at the end; a
+// live hook in it is not.
+func (n *names) madeByRun(area int, rel string) bool {
+	for i := 0; i < len(rel); i++ {
+		if rel[i] != '/' {
+			continue
+		}
+		top := rel[:i]
+		if n.dirs[area][top] {
+			continue
+		}
+		rest := rel[i+1:]
+		if isGitName(rest) {
+			return freshGit(rest)
+		}
+		return n.hasGit(n.areas[area].Dir + "/" + top)
+	}
+	// A new .git at the very top, in a workspace that is no repository.
+	return isGitName(rel) && !n.dirs[area][".git"] && n.dirs[area] != nil && freshGit(rel)
+}
+
+func isGitName(rel string) bool { return rel == ".git" || strings.HasPrefix(rel, ".git/") }
+
+// freshGit says what git itself puts into a new git directory.
+func freshGit(rel string) bool {
+	switch rel {
+	case ".git", ".git/config", ".git/description", ".git/hooks", ".git/info", ".git/info/exclude":
+		return true
+	}
+	return strings.HasPrefix(rel, ".git/hooks/") && strings.HasSuffix(rel, ".sample")
+}
