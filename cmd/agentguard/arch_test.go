@@ -85,7 +85,6 @@ const stageRoot = "sandbox/stage"
 // must not import, each because of what its start-up or its size costs.
 var stageForbids = map[string]string{
 	"crypto/tls":    "initialises certificates and ciphers",
-	"encoding/json": "reflection on every start; the stage's input has a fixed form",
 	"flag":          "the stage's arguments are positional",
 	"html/template": "pulls in reflection and parsers",
 	"log":           "a logger; the stage reports by status and one line",
@@ -102,6 +101,7 @@ var stageForbids = map[string]string{
 var stageModules = []string{
 	"golang.org/x/sys/unix",
 	"github.com/landlock-lsm/go-landlock/landlock/syscall",
+	"golang.org/x/text/unicode/norm", // names are compared after normalisation, by the broker too
 }
 
 // vagueNames say nothing of what is in a package.

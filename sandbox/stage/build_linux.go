@@ -402,12 +402,3 @@ func closing(fd int, err error) error {
 	}
 	return err
 }
-
-// String names a step for error messages.
-func (k Kind) String() string {
-	names := [...]string{"nothing", "directory", "link", "file", "tmpfs", "read-only", "writable", "device", "proc", "devpts", "pin", "freeze", "mask", "seal"}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return "unknown"
-}

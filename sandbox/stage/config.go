@@ -61,6 +61,15 @@ const (
 	Seal          // make the mount at Target itself read-only, not what is mounted below it
 )
 
+// String names a step for error messages.
+func (k Kind) String() string {
+	names := [...]string{"nothing", "directory", "link", "file", "tmpfs", "read-only", "writable", "device", "proc", "devpts", "pin", "freeze", "mask", "seal"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
 // Mount is one step of building what the command sees. Paths are absolute,
 // clean and free of symbolic links; a component that turns out to be one
 // stops the run.
