@@ -75,14 +75,15 @@ func (g *Guard) Init(o InitOptions) ([]string, error) {
 	if err := w.stateDirs(); err != nil {
 		return nil, err
 	}
-	if err := g.firstCopies(w); err != nil {
-		return nil, err
-	}
-	did = append(did, "kept a copy of every surface, for agentguard restore")
 	wrote, err := g.firstManifest(w, first)
 	if err != nil {
 		return did, err
 	}
+	// After the manifest, which is a surface itself.
+	if err := g.firstCopies(w); err != nil {
+		return did, err
+	}
+	did = append(did, "kept a copy of every surface, for agentguard restore")
 	if wrote {
 		did = append(did, wroteManifest)
 	}
