@@ -21,9 +21,10 @@ func (r *Repo) DiffIndex(a Hash, x *Index, fn func(TreeChange) error) error {
 	if err != nil {
 		return err
 	}
-	t := &indexTrees{repo: r, trees: map[Hash][]treeEntry{}, names: map[string]Hash{}}
+	t := &indexTrees{repo: r, entries: make([]*IndexEntry, 0, len(x.Entries))}
+	all := &indexTree{entries: x.Entries}
 	for i := range x.Entries {
-		if s := (&indexTree{entries: x.Entries}); s.shown(i) && !x.Entries[i].IntentToAdd {
+		if all.shown(i) && !x.Entries[i].IntentToAdd {
 			t.entries = append(t.entries, &x.Entries[i])
 		}
 	}
@@ -34,65 +35,120 @@ func (r *Repo) DiffIndex(a Hash, x *Index, fn func(TreeChange) error) error {
 	if err := t.checkCached(x.cached); err != nil {
 		return err
 	}
-	d := &treeDiff{repo: r, fn: fn, left: maxTreeEntries, made: t.trees}
+	d := &treeDiff{repo: r, fn: fn, left: maxTreeEntries, made: t.tree}
 	return d.diff(from, to, "", 0)
 }
 
-// indexTrees makes trees of a sorted list of paths, as git write-tree does,
-// and keeps them in memory.
+// indexTrees names the trees of a sorted list of paths, as git write-tree does.
 type indexTrees struct {
 	repo    *Repo
 	entries []*IndexEntry
 	pos     int
-	trees   map[Hash][]treeEntry
-	names   map[string]Hash // by directory, with its slash
+	buf     []byte // the trees being encoded, a directory's behind its parent's
+	dirs    []indexDir
+	made    map[Hash]int   // into dirs
+	named   map[string]int // into dirs
 }
 
-// build makes the tree of all entries from pos on whose path begins with dir.
+// indexDir is one directory and the entries in it or below.
+type indexDir struct {
+	name     string // with its slash
+	hash     Hash
+	from, to int
+}
+
+// build names the tree of all entries from pos on whose path begins with dir.
 func (t *indexTrees) build(dir string, depth int) (Hash, error) {
 	if depth > maxTreeDepth {
 		return Hash{}, &CorruptError{What: "index", Why: "its paths are too deep"}
 	}
-	var list []treeEntry
+	from, start := t.pos, len(t.buf)
 	for t.pos < len(t.entries) && strings.HasPrefix(t.entries[t.pos].Path, dir) {
 		e := t.entries[t.pos]
-		name, _, below := strings.Cut(e.Path[len(dir):], "/")
-		item := treeEntry{name: name, mode: e.Mode, hash: e.Hash}
-		switch {
-		case !below || e.Mode == modeDir && len(e.Path) == len(dir)+len(name)+1:
+		item, sub := e.in(dir)
+		if sub == "" {
 			t.pos++
-			if below {
-				t.names[e.Path] = e.Hash // sparse
+			if item.mode == modeDir { // sparse
+				t.dirs = append(t.dirs, indexDir{name: e.Path, hash: e.Hash})
 			}
-		default:
-			h, err := t.build(dir+name+"/", depth+1)
+		} else {
+			h, err := t.build(sub, depth+1)
 			if err != nil {
 				return Hash{}, err
 			}
-			item.mode, item.hash = modeDir, h
+			item.hash = h
 		}
-		list = append(list, item)
+		t.buf = appendEntry(t.buf, item)
 	}
-	if len(list) == 0 {
+	if t.pos == from {
 		return Hash{}, nil
 	}
-	h := t.repo.ObjectFormat.sum(Tree, encodeTree(list))
-	t.trees[h], t.names[dir] = list, h
+	h := t.repo.ObjectFormat.sum(Tree, t.buf[start:])
+	t.buf = t.buf[:start]
+	t.dirs = append(t.dirs, indexDir{dir, h, from, t.pos})
 	return h, nil
 }
 
-func encodeTree(list []treeEntry) []byte {
-	size := 0
-	for _, e := range list {
-		size += len(e.name) + 8 + int(e.hash.n)
+// in returns the entry of dir's tree that e is or lies below, and in the
+// latter case the directory's path, with its slash.
+func (e *IndexEntry) in(dir string) (item treeEntry, sub string) {
+	name, rest, below := strings.Cut(e.Path[len(dir):], "/")
+	switch {
+	case !below:
+		return treeEntry{name: name, mode: e.Mode, hash: e.Hash}, ""
+	case rest == "" && e.Mode == modeDir:
+		return treeEntry{name: name, mode: modeDir, hash: e.Hash}, ""
 	}
-	out := make([]byte, 0, size)
-	for _, e := range list {
-		out = strconv.AppendUint(out, uint64(e.mode), 8)
-		out = append(append(append(out, ' '), e.name...), 0)
-		out = append(out, e.hash.raw[:e.hash.n]...)
+	return treeEntry{name: name, mode: modeDir}, e.Path[:len(dir)+len(name)+1]
+}
+
+func appendEntry(b []byte, e treeEntry) []byte {
+	b = strconv.AppendUint(b, uint64(e.mode), 8)
+	b = append(append(append(b, ' '), e.name...), 0)
+	return append(b, e.hash.raw[:e.hash.n]...)
+}
+
+// tree returns the entries of a tree that build named.
+func (t *indexTrees) tree(h Hash) ([]treeEntry, bool) {
+	if t.made == nil {
+		t.made = make(map[Hash]int, len(t.dirs))
+		for i, d := range t.dirs {
+			if d.to > d.from {
+				t.made[d.hash] = i
+			}
+		}
 	}
-	return out
+	i, ok := t.made[h]
+	if !ok {
+		return nil, false
+	}
+	d := t.dirs[i]
+	var list []treeEntry
+	for pos := d.from; pos < d.to; {
+		item, sub := t.entries[pos].in(d.name)
+		pos++
+		if sub != "" {
+			below, _ := t.dir(sub)
+			item.hash, pos = below.hash, below.to
+		}
+		list = append(list, item)
+	}
+	return list, true
+}
+
+// dir finds a directory by its name.
+func (t *indexTrees) dir(name string) (d indexDir, ok bool) {
+	if t.named == nil {
+		t.named = make(map[string]int, len(t.dirs))
+		for i, d := range t.dirs {
+			t.named[d.name] = i
+		}
+	}
+	i, ok := t.named[name]
+	if ok {
+		d = t.dirs[i]
+	}
+	return d, ok
 }
 
 // checkCached holds the names of trees that the index carries against those of
@@ -122,7 +178,7 @@ func (t *indexTrees) checkCached(b []byte) error {
 			if len(rest) < n {
 				return &CorruptError{What: "index", Why: "its cached trees are cut off"}
 			}
-			if h, known := t.names[dir]; known && h != rawHash(rest[:n]) || !known && dir == "" && len(t.entries) > 0 {
+			if d, known := t.dir(dir); known && d.hash != rawHash(rest[:n]) || !known && dir == "" && len(t.entries) > 0 {
 				return &CorruptError{What: "index", Why: fmt.Sprintf("it names a tree for %q that is not that of its entries, and git would commit that", "/"+dir)}
 			}
 			rest = rest[n:]

@@ -29,12 +29,14 @@ type treeDiff struct {
 	repo *Repo
 	fn   func(TreeChange) error
 	left int
-	made map[Hash][]treeEntry // trees that are not in the object store
+	made func(Hash) ([]treeEntry, bool) // trees that are not in the object store; nil for none
 }
 
 func (d *treeDiff) read(h Hash) ([]treeEntry, error) {
-	if list, ok := d.made[h]; ok {
-		return list, nil
+	if d.made != nil {
+		if list, ok := d.made(h); ok {
+			return list, nil
+		}
 	}
 	return d.repo.readTree(h)
 }
