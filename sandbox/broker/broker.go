@@ -113,6 +113,11 @@ type Config struct {
 	// it for good, and must leave that thread as restricted as the command:
 	// no_new_privs, no capability, Landlock, the main seccomp program, but
 	// not the program of this package. Serve fails when a capability is left.
+	// The main program must let through what a performing thread needs beyond
+	// ordinary file calls: openat2, seccomp, clone without namespaces, statx,
+	// and process_vm_readv (refused, every call takes the reading thread), and
+	// must refuse chroot, pivot_root, setns, unshare of namespaces and the mount
+	// calls, because a caller's root is taken to be this process's.
 	Restrict func() error
 	// Report receives refusals, one at a time, on a goroutine of its own.
 	Report     func(Refusal)
@@ -133,8 +138,9 @@ type Command struct {
 	// Setpgid gives it a process group of its own, Foreground makes that the
 	// terminal's on descriptor 0, Setsid a session of its own.
 	Setpgid, Foreground, Setsid bool
-	// Started is told the process number, or that it could not be executed;
-	// the process is then waited for by whoever reaps this process's children.
+	// Started is told the process number and, when it could not be executed,
+	// why. Either way the process is to be waited for by the caller: its end is
+	// a SIGCHLD like any other child's.
 	Started func(pid int, err error)
 }
 

@@ -3,6 +3,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -125,3 +126,32 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%d refused, want 3", o.Counts["refused"])
 	}
 }
+
+// TestServeRefuses starts brokers that may not serve.
+func TestServeRefuses(t *testing.T) {
+	keep := func() error { return nil }
+	for _, c := range []struct {
+		name, want string
+		cfg        Config
+	}{
+		{"no rules", "needs rules", Config{Listener: -1, Restrict: keep}},
+		{"no restriction", "needs rules", Config{Listener: -1, Rules: testRules{}}},
+		{"restriction that fails", "no landlock", Config{Listener: -1, Rules: testRules{}, Restrict: func() error { return errors.New("no landlock") }}},
+		{"capabilities left", "are left", Config{Listener: -1, Rules: testRules{}, Restrict: keep}},
+		{"command that cannot be named", "the command", Config{Rules: testRules{}, Restrict: restrictNothing, Command: &Command{Path: "/bin/true\x00", Args: []string{"true"}}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "capabilities left" && os.Geteuid() != 0 {
+				t.Skip("there are none")
+			}
+			served := make(chan error)
+			go func() { served <- Serve(t.Context(), c.cfg, nil) }() // its thread ends with it
+			if err := <-served; err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Serve = %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+// restrictNothing gives up capabilities only.
+func restrictNothing() error { return setCapabilities(0, 0) }
