@@ -82,7 +82,7 @@ func TestClaude(t *testing.T) {
 	run := commandIn(t, home, repo)
 	run("agentguard", "init")
 	run("agentguard", "trust", "--yes")
-	run("git", "add", ".agentguard.yaml")
+	run("git", "add", ".agentguard.yaml", ".agentguard.sum")
 	run("git", "commit", "-q", "-m", "policy")
 
 	out := run("agentguard", "run", "--", claude, "-p", "take the steps", "--dangerously-skip-permissions")
