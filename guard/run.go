@@ -101,8 +101,13 @@ func (g *Guard) prepare(o RunOptions) (*session, error) {
 	if _, err = w.caches(g.insideHome(as), as); err != nil {
 		return nil, err
 	}
-	s.plan, err = g.planFor(w, p, areas, outside, o.Argv[0])
-	return s, err
+	if s.plan, err = g.planFor(w, p, areas, outside, o.Argv[0]); err != nil {
+		return nil, err
+	}
+	for _, why := range s.plan.weak {
+		s.recorder.Report(event.Event{Time: g.Now(), Kind: event.RunWeak, Subject: w.Root, Reason: why})
+	}
+	return s, nil
 }
 
 // hooksDirs returns the hooks directories that git's configuration names: all
@@ -140,11 +145,14 @@ func (g *Guard) planFor(w *Workspace, p *policy.Policy, areas []*area, hooks []s
 	as := g.identity(w)
 	home := g.insideHome(as)
 	tools, links := g.toolGrants(home, w.Root, argv0)
-	tools, hooks = onlyReachable(tools, as), onlyReachable(hooks, as)
+	tools = onlyReachable(tools, as)
 	pl := &plan{
 		host:   sandbox.Host{},
 		base:   sandbox.BaseOptions{Home: home, SSHConfig: sshConfig()},
-		policy: p, root: w.Root, tools: tools, links: links, hooks: hooks,
+		policy: p, root: w.Root, tools: tools, links: links,
+	}
+	if err := pl.hooksInside(w, hooks, as); err != nil {
+		return nil, err
 	}
 	if _, seen, err := resolveLinks(g.PWD); err == nil {
 		for _, l := range seen {

@@ -20,8 +20,10 @@ type plan struct {
 	links   []link   // by which the caller named its directory and its tools
 	gitDirs []string // outside the workspace, its own
 	areas   []frozenArea
-	tools   []string // read-only grants for programs on PATH
-	hooks   []string // hooks directories outside the workspace that git runs from
+	tools   []string        // read-only grants for programs on PATH
+	hooks   []string        // hooks directories outside the workspace that git runs from
+	copies  []sandbox.Mount // those that the command's user could not open on the host
+	weak    []string        // what is weaker than designed, one sentence each
 	cache   []cacheDir
 	config  []sandbox.Mount // files in the private home
 	masks   []string        // what is shown empty: keys inside broad grants, sockets of the host
@@ -83,6 +85,7 @@ func (p *plan) mounts() []sandbox.Mount {
 	for _, dir := range p.hooks {
 		out = append(out, readOnly(dir, dir))
 	}
+	out = append(out, p.copies...)
 	if kind == sandbox.Writable || len(p.policy.Sandbox.Write) > 0 {
 		out = append(out, p.frozen()...)
 	}
