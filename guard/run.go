@@ -91,6 +91,11 @@ func (g *Guard) prepare(o RunOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	hooksDirs, _, err := g.hooksDirs(w)
+	if err != nil {
+		return nil, err
+	}
+	s.rules = w.rules(p, hooksDirs)
 	if s.start, err = w.takeStart(areas); err != nil {
 		return nil, err
 	}
