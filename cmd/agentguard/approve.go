@@ -81,9 +81,9 @@ is left to you, with the command that mends it.`,
 func pathsOrAll(args []string, all bool) error {
 	switch {
 	case len(args) == 0 && !all:
-		return errors.New("no path is given: name one, or say --all")
+		return &usageError{errors.New("no path is given: name one, or say --all")}
 	case len(args) > 0 && all:
-		return errors.New("paths and --all together: say one of them")
+		return &usageError{errors.New("paths and --all together: say one of them")}
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ Give the base as your code host reports it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Base == "" {
-				return errors.New("--base is not given: name the revision that is merged into")
+				return &usageError{errors.New("--base is not given: name the revision that is merged into")}
 			}
 			r, err := a.g.Verify(o)
 			if err != nil {
