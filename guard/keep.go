@@ -166,6 +166,10 @@ func (g *Guard) ignoreFile(w *Workspace, p *plan) string {
 // saveLast keeps the state before a run that left something undecided, for
 // restore; clean runs leave nothing.
 func (w *Workspace) saveLast(s *start) error {
+	s, err := w.withUndecided(s)
+	if err != nil {
+		return err
+	}
 	data, err := s.encode(record{})
 	if err != nil {
 		return err

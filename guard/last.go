@@ -111,6 +111,51 @@ func (w *Workspace) dropLast(p *policy.Policy, m *surface.Matcher) error {
 	return err
 }
 
+// withUndecided returns s with those files as they were before an earlier run
+// that nobody has decided about since, so that a second run does not make what
+// the first one left the state to go back to. What an earlier run left in the
+// index and in refs is not carried on: check and verify judge those.
+func (w *Workspace) withUndecided(s *start) (*start, error) {
+	data, err := os.ReadFile(w.lastFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the state before the last run: %w", err)
+	}
+	earlier, _, err := decodeStart(data, nil, nil)
+	if err != nil {
+		return s, nil // nothing can be restored from it any more
+	}
+	out := &start{index: s.index, refs: s.refs}
+	for _, a := range s.areas {
+		b := *a
+		if i := slices.IndexFunc(earlier.areas, func(e *area) bool { return e.dir == a.dir }); i >= 0 {
+			if b.files, err = w.carried(earlier.areas[i].files, a); err != nil {
+				return nil, err
+			}
+		}
+		out.areas = append(out.areas, &b)
+	}
+	return out, nil
+}
+
+// carried is the manifest of a with the earlier lines of what is undecided.
+func (w *Workspace) carried(earlier *integrity.Manifest, a *area) (*integrity.Manifest, error) {
+	lines := slices.Clone(a.files.Files())
+	for _, c := range integrity.Diff(rejudge(earlier, a.matcher), a.files) {
+		f := finding{Finding: integrity.Finding{Change: c}, Shown: w.shown(a.path(c.Path)), area: a}
+		left, err := w.undecidedOf(&afterwards{findings: []finding{f}})
+		if err != nil {
+			return nil, err
+		}
+		if len(left) > 0 {
+			lines = append(lines, c.Old)
+		}
+	}
+	return integrity.NewManifest(lines), nil
+}
+
 // named turns a path as a person types it in g.Dir into one as it is told.
 func (g *Guard) named(w *Workspace, arg string) string {
 	if !filepath.IsAbs(arg) {
