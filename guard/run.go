@@ -246,7 +246,7 @@ func (s *session) watch(ctx context.Context, sink event.Sink) (stop func()) {
 	if s.policy.Sandbox.Workspace != policy.WorkspaceWrite {
 		return func() {}
 	}
-	sink = event.Multi(sink, s.g.liveSink())
+	sink = event.Multi(sink, s.liveSink())
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
