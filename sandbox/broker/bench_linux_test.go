@@ -44,3 +44,16 @@ func BenchmarkOpen(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStart measures a whole run of true, namespaces included.
+func BenchmarkStart(b *testing.B) {
+	for _, s := range []setup{{NoBroker: true}, {}} {
+		b.Run(fmt.Sprintf("broker=%v", !s.NoBroker), func(b *testing.B) {
+			w := newWorld(b, os.Getuid())
+			s.Args = []string{"/bin/true"}
+			for b.Loop() {
+				w.run(b, s)
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,3 +156,24 @@ func TestServeRefuses(t *testing.T) {
 
 // restrictNothing gives up capabilities only.
 func restrictNothing() error { return setCapabilities(0, 0) }
+
+// TestBwrap serves as process 1 of bubblewrap, started by an ordinary user,
+// with CAP_SYS_PTRACE and nothing else.
+func TestBwrap(t *testing.T) {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		if strings.Contains(os.Getenv("AGENTGUARD_REQUIRE"), "bwrap") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	users(t, func(t *testing.T, w *world) {
+		for _, role := range []string{"frozen-absent", "frozen-present", "not-dumpable", "proc-one", "magic-links", "umasks", "fifo-opens"} {
+			t.Run(role, func(t *testing.T) {
+				o := newWorld(t, w.uid).run(t, setup{Role: role, Bwrap: true})
+				if o.Status != 0 {
+					t.Errorf("status %d, %v\n%.3000s", o.Status, o.Counts, o.Stdout)
+				}
+			})
+		}
+	})
+}

@@ -19,13 +19,11 @@ func (s *server) receive() error {
 			return nil
 		}
 		var r *request
-		if n := len(s.free); n > 0 {
+		alone := s.child != nil // another thread receives
+		if n := len(s.free); n > 0 && !alone {
 			r, s.free = s.free[n-1], s.free[:n-1]
 		}
-		if s.child != nil {
-			s.free, r = append(s.free, r), nil // another thread receives
-		}
-		s.starved = r == nil
+		s.starved = r == nil && !alone
 		s.mu.Unlock()
 		over, err := s.receiveOne(r)
 		if err != nil || over {

@@ -145,6 +145,9 @@ func newServer(cfg Config) (*server, error) {
 		}
 	}
 	for range requests {
+		if cfg.Command != nil {
+			break // the one performing thread has a request of its own
+		}
 		r := &request{}
 		r.base = [2]int{unix.AT_FDCWD, unix.AT_FDCWD}
 		s.free = append(s.free, r)
