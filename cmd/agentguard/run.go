@@ -14,6 +14,7 @@ import (
 func policyFlags(cmd *cobra.Command, f *policy.Flags) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.Workspace, "workspace", "", "read or write: what the command may do in the workspace")
+	fs.StringVar(&f.Broker, "broker", "", "auto, require or off: refuse frozen names while the command runs")
 	fs.StringVar(&f.Profile, "profile", "", "strict or balanced: how much is frozen")
 	fs.StringArrayVar(&f.Read, "read", nil, "show a `path` outside the workspace, read-only")
 	fs.StringArrayVar(&f.Write, "write", nil, "show a `path` outside the workspace, writable")
