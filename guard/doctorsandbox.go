@@ -241,12 +241,15 @@ func lookSeccomp(e *examination) Diagnosis {
 }
 
 func lookBroker(e *examination) Diagnosis {
-	found := "not built yet"
-	if slices.Contains(strings.Fields(e.value("proc/sys/kernel/seccomp/actions_avail")), "user_notif") && kernelAtLeast(e.support.Kernel, 5, 19) {
-		found += "; this kernel has what it will need"
+	switch {
+	case e.support.Err != nil:
+		return Diagnosis{Standing: Noted, Found: "not known without a sandbox"}
+	case e.support.NoBroker == "":
+		return Diagnosis{Standing: Fine, Found: "in force: a frozen name is refused while the command runs, there or not"}
 	}
 	return Diagnosis{
-		Standing: Noted, Found: found,
+		Standing: Finding, Found: e.support.NoBroker,
 		Follows: "a frozen name that does not exist yet can come into being in a run: it is told when the run ends and not refused",
+		Mend:    []string{"a kernel of 5.19 or newer, kernel.yama.ptrace_scope below 2, and no other such guard around this one"},
 	}
 }

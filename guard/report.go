@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,11 +20,14 @@ type Report struct {
 	Changes []ChangeReport `json:"changes,omitempty"`
 	Stale   []string       `json:"not_updated,omitempty"`
 	Git     []string       `json:"git,omitempty"`
+	Host    []string       `json:"changed_by_host,omitempty"`
 	Names   []Refusal      `json:"names_refused,omitempty"`
 	Refused []Refusal      `json:"refused,omitempty"`
 	Pending []string       `json:"policy_waits,omitempty"`
 	NotKept []string       `json:"not_kept,omitempty"`
 	Weak    []string       `json:"weaker,omitempty"`
+
+	ReadOnly bool `json:"workspace_read_only,omitempty"` // nothing could be written, for want of a policy file
 }
 
 // ChangeReport is one surface that came, went or changed.
@@ -53,11 +58,14 @@ func (r Report) Undecided() bool {
 // report turns what a run left into what is told, without what was approved
 // and without what executes nothing differently.
 func (s *session) report(after *afterwards) (Report, error) {
-	r, err := s.w.describe(after)
+	r, err := s.w.describe(after, s.guarded)
 	if err != nil {
 		return r, err
 	}
 	r.NotKept = s.left
+	if s.policy.Sandbox.Workspace == policy.WorkspaceRead && s.status != 0 && !exists(filepath.Join(s.w.Root, policy.FileName)) {
+		r.ReadOnly = true
+	}
 	for _, p := range s.policy.Pending {
 		r.Pending = append(r.Pending, p.String())
 	}
@@ -72,10 +80,15 @@ func (s *session) report(after *afterwards) (Report, error) {
 }
 
 // describe is the part of a report that the state on disk gives.
-func (w *Workspace) describe(after *afterwards) (Report, error) {
+// guarded says that the name guard was in force all the time.
+func (w *Workspace) describe(after *afterwards, guarded bool) (Report, error) {
 	r := Report{Git: after.problems}
 	for _, f := range after.findings {
 		if executesNothing(f.Change) {
+			continue
+		}
+		if guarded && f.byHost() {
+			r.Host = append(r.Host, f.Shown)
 			continue
 		}
 		if f.New.Kind != integrity.Absent || f.Old.Kind != integrity.Absent {
@@ -93,9 +106,25 @@ func (w *Workspace) describe(after *afterwards) (Report, error) {
 		})
 	}
 	for _, st := range after.stale {
-		r.Stale = append(r.Stale, st.Path)
+		// What the run itself brought into the index is told already, and
+		// nobody is to write it out.
+		told := slices.ContainsFunc(r.Changes, func(c ChangeReport) bool { return c.Path == st.Path })
+		if st.WorkTree.Kind != integrity.Absent || !told {
+			r.Stale = append(r.Stale, st.Path)
+		}
 	}
 	return r, nil
+}
+
+// byHost says that under the name guard nothing inside can have made a change:
+// it is of a frozen file on disk, in a directory that was there at the start
+// (what lies in a repository of the run's own is free).
+func (f finding) byHost() bool {
+	if f.Protection != surface.Freeze || len(f.Places) != 1 || f.Places[0] != integrity.PlaceWorkTree {
+		return false
+	}
+	dir := path.Dir(f.Path)
+	return dir == "." || slices.Contains(f.area.dirs, dir)
 }
 
 // executesNothing says that a change makes nothing execute differently: it is
@@ -147,16 +176,30 @@ const told = 20
 // Text writes a report for a person. A run that left nothing and was refused
 // nothing says nothing.
 func (r Report) Text(w io.Writer) {
-	if len(r.Changes) > 0 {
-		fmt.Fprintf(w, "agentguard: this run changed %s, which others execute:\n", count(len(r.Changes), "surface"))
-		for _, c := range head(r.Changes) {
+	if r.ReadOnly {
+		fmt.Fprintf(w, "agentguard: the workspace is read-only, because there is no %s here; agentguard init writes one\n", policy.FileName)
+	}
+	changes, noted := r.decide()
+	if len(changes) > 0 {
+		fmt.Fprintf(w, "agentguard: this run changed %s, which others execute:\n", count(len(changes), "surface"))
+		for _, c := range head(changes) {
 			fmt.Fprintf(w, "  %s %s (%s; %s)%s\n", c.What, quote(c.Path), c.Entry, c.Protection, c.where())
 			if c.Trigger != "" {
 				fmt.Fprintf(w, "      runs on: %s\n", c.Trigger)
 			}
 		}
-		more(w, len(r.Changes))
+		more(w, len(changes))
 		fmt.Fprintf(w, "  take it back: agentguard restore PATH...   accept it: agentguard approve PATH...\n")
+	}
+	if noted > 0 && len(changes) > 0 {
+		fmt.Fprintf(w, "  and %s in trees that tools write (agentguard scan lists them)\n", count(noted, "note"))
+	}
+	if len(r.Host) > 0 {
+		fmt.Fprintf(w, "agentguard: changed outside meanwhile, not by this run:\n")
+		for _, path := range head(r.Host) {
+			fmt.Fprintf(w, "  %s\n", quote(path))
+		}
+		more(w, len(r.Host))
 	}
 	if len(r.Stale) > 0 {
 		fmt.Fprintf(w, "agentguard: not updated, because they are frozen and git could not write them:\n")
@@ -182,7 +225,7 @@ func (r Report) Text(w io.Writer) {
 		for _, f := range head(r.Refused) {
 			fmt.Fprintf(w, "  %s: %s%s\n", quote(f.Subject), quoteLine(f.Reason), times(f.Times))
 			if f.Hint != "" {
-				fmt.Fprintf(w, "      to allow it: %s\n", quoteLine(f.Hint))
+				fmt.Fprintf(w, "      to allow it: %s\n", quoteLine(strings.Join(strings.Fields(f.Hint), " ")))
 			}
 		}
 		more(w, len(r.Refused))
@@ -200,6 +243,18 @@ func (r Report) Text(w io.Writer) {
 	for _, s := range r.Weak {
 		fmt.Fprintf(w, "agentguard: weaker than designed: %s\n", quoteLine(s))
 	}
+}
+
+// decide parts what a person has to decide about from what is only noted.
+func (r Report) decide() (changes []ChangeReport, noted int) {
+	for _, c := range r.Changes {
+		if c.Protection == surface.Note.String() {
+			noted++
+		} else {
+			changes = append(changes, c)
+		}
+	}
+	return changes, noted
 }
 
 func (c ChangeReport) where() string {

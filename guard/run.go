@@ -44,6 +44,7 @@ func (g *Guard) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 	if err != nil && !isNotStarted(err) {
 		return Outcome{Status: 125}, err
 	}
+	s.status = status
 	report, checkErr := s.finish()
 	if checkErr != nil {
 		return Outcome{Status: 125}, fmt.Errorf("the end-of-run check did not finish: %w", checkErr)
@@ -66,6 +67,8 @@ type session struct {
 	spec     sandbox.Spec
 	recorder *event.Recorder
 	names    refusedNames
+	guarded  bool       // the name guard is in force
+	status   int        // of the command
 	sink     event.Sink // while the command runs
 	rules    surface.Rules
 	left     []string // surfaces whose content was not kept
@@ -225,7 +228,9 @@ func (s *session) runCommand(ctx context.Context) (int, error) {
 		s.mark = nil
 		return 125, err
 	}
-	if why := p.NoBroker(); why != "" {
+	why := p.NoBroker()
+	s.guarded = s.spec.Broker.Mode != sandbox.BrokerOff && why == ""
+	if why != "" {
 		sink.Report(event.Event{Time: s.g.Now(), Kind: event.RunWeak, Subject: "broker", Reason: "frozen names that are absent are told at the end and not refused: " + why})
 	}
 	if file := p.Listener(); file != nil {

@@ -46,7 +46,7 @@ func (g *Guard) settleOne(w *Workspace, mk *mark, m *surface.Matcher) error {
 	if err != nil {
 		return fmt.Errorf("checking what a killed run left: %w", err)
 	}
-	report, err := w.describe(after)
+	report, err := w.describe(after, false)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,8 @@ func (p *Process) Wait() (status int, err error) {
 type Support struct {
 	Bwrap        string // path of the bubblewrap in use
 	BwrapVersion string
-	Landlock     int // interface version, 0 for none
+	Landlock     int    // interface version, 0 for none
+	NoBroker     string // why frozen names cannot be refused while a command runs; empty when they can
 	Kernel       string
 	Err          error // an UnavailableError when nothing can be started
 }

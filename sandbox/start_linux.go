@@ -219,6 +219,8 @@ func (r *run) explain(err error) error {
 	}
 	said = strings.TrimPrefix(said, "bwrap: ")
 	switch {
+	case strings.Contains(said, stage.Path) && strings.Contains(said, "No such file"):
+		return &UnavailableError{Need: "this agentguard is linked dynamically and cannot start in an empty root; build it with CGO_ENABLED=0"}
 	case strings.Contains(said, "user namespace"), strings.Contains(said, "uid map"),
 		strings.Contains(said, "amespace failed"), strings.Contains(said, "namespaces"):
 		return &UnavailableError{Need: "the system does not let bubblewrap make a user namespace", Why: said}

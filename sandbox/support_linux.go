@@ -37,25 +37,25 @@ func detect(ctx context.Context) Support {
 		return s
 	}
 	s.BwrapVersion = strings.TrimSpace(strings.TrimPrefix(string(out), "bubblewrap"))
-	s.Err = tryEmpty(ctx)
+	s.NoBroker, s.Err = tryEmpty(ctx)
 	return s
 }
 
 // tryEmpty starts a sandbox around a command that cannot exist, which puts
 // every part in force and runs nothing.
-func tryEmpty(ctx context.Context) error {
-	p, err := Start(ctx, Spec{Argv: []string{"/nothing"}, Dir: "/", Mounts: []Mount{
+func tryEmpty(ctx context.Context) (noBroker string, err error) {
+	p, err := Start(ctx, Spec{Argv: []string{"/nothing"}, Dir: "/", Broker: Broker{Mode: BrokerAuto}, Mounts: []Mount{
 		{Kind: Proc, Target: "/proc"}, {Kind: Tmpfs, Target: "/dev", Perm: 0o755}, {Kind: Pts, Target: "/dev/pts"},
 	}})
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = p.Wait()
 	if e, ok := errors.AsType[*NotStartedError](err); ok && e.Status == 127 {
-		return nil
+		return p.NoBroker(), nil
 	}
 	if err == nil {
 		err = os.ErrInvalid
 	}
-	return err
+	return "", err
 }

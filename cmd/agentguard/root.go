@@ -25,8 +25,7 @@ func (e *statusError) Error() string { return "" }
 
 // app is one call of the command.
 type app struct {
-	g    *guard.Guard
-	json bool
+	g *guard.Guard
 }
 
 // run is the whole command with everything that it may touch handed in.

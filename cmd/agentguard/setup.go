@@ -56,7 +56,11 @@ func (a *app) trustCmd() *cobra.Command {
 			if !yes && !a.confirm(cmd, "say yes to exactly this file, in this clone?") {
 				return &statusError{1}
 			}
-			return a.g.Trust(w, st)
+			if err := a.g.Trust(w, st); err != nil {
+				return err
+			}
+			fmt.Fprintln(out, "recorded, for exactly this file in this clone")
+			return nil
 		},
 	}
 	f := cmd.Flags()

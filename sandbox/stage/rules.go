@@ -64,6 +64,9 @@ func (n *names) judge(path string, typ surface.Type) frozenVerdict {
 	if a.Prefix != "" {
 		judged = a.Prefix + "/" + rel
 	}
+	if liveHook(judged) {
+		return frozenVerdict{true, "a live hook: .git/hooks/*"}
+	}
 	rule, frozen := n.match(judged, typ, a.Git)
 	if !frozen || a.Prefix == "" && n.madeByRun(i, rel) {
 		return frozenVerdict{}
@@ -106,6 +109,16 @@ func (n *names) madeByRun(area int, rel string) bool {
 	}
 	// A new .git at the very top, in a workspace that is no repository.
 	return isGitName(rel) && !n.dirs[area][".git"] && n.dirs[area] != nil && freshGit(rel)
+}
+
+// liveHook says that a path would be a hook that git runs, in whatever
+// repository: git init and git clone bring samples only.
+func liveHook(judged string) bool {
+	i := strings.LastIndex(judged, ".git/hooks/")
+	if i < 0 || i > 0 && judged[i-1] != '/' {
+		return false
+	}
+	return !strings.HasSuffix(judged, ".sample")
 }
 
 func isGitName(rel string) bool { return rel == ".git" || strings.HasPrefix(rel, ".git/") }

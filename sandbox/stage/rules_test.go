@@ -50,6 +50,7 @@ func TestJudge(t *testing.T) {
 		// A repository that the run made: its names are free.
 		{"/w/lib/.git", surface.Dir, false},
 		{"/w/lib/.git/hooks/pre-commit.sample", surface.Regular, false},
+		{"/w/lib/.git/hooks/pre-commit", surface.Regular, true},
 		{"/w/lib/package.json", surface.Regular, false},
 		// A directory that was there does not become one by a new .git.
 		{"/w/src/package.json", surface.Regular, true},

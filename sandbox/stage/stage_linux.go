@@ -3,6 +3,7 @@ package stage
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -48,6 +49,9 @@ func (p *command) begin() error {
 		}
 		return dropAll()
 	}
+	// The broker's threads sit in system calls, each holding what lets another
+	// goroutine run until the runtime notices.
+	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
 	n, err := newNames(&p.config.Broker, hasGit)
 	if err != nil {
 		return fmt.Errorf("the name guard's rules: %w", err)
