@@ -73,8 +73,8 @@ func failing(err error) sandbox.Support {
 }
 
 func TestDoctorMachine(t *testing.T) {
-	old, young := works(), works()
-	old.Kernel, young.Landlock = "5.10.0-8-amd64", 4
+	old, young, noBroker := works(), works(), works()
+	old.Kernel, young.Landlock, noBroker.NoBroker = "5.10.0-8-amd64", 4, "user notification of system calls is missing"
 	none := works()
 	none.Landlock = 0
 	others := failing(&sandbox.UnavailableError{Need: "a bubblewrap that only root can change", Why: "/usr/bin/bwrap can be changed by others"})
@@ -116,8 +116,9 @@ func TestDoctorMachine(t *testing.T) {
 		{"Landlock without a sandbox", lookLandlock, failing(noBwrap), 0, nil, expected{Noted, "not in force", ""}},
 		{"a filter", lookSeccomp, works(), 7, nil, expected{Fine, "in force", ""}},
 		{"no filter", lookSeccomp, failing(noProc), 0, map[string]string{"proc/sys/kernel/seccomp/actions_avail": "allow"}, expected{Missing, "allow", "CONFIG_SECCOMP_FILTER"}},
-		{"no broker", lookBroker, works(), 7, map[string]string{"proc/sys/kernel/seccomp/actions_avail": "errno user_notif"}, expected{Noted, "has what it will need", ""}},
-		{"no broker, nor a kernel for one", lookBroker, old, 7, nil, expected{Noted, "not built yet", ""}},
+		{"a broker", lookBroker, works(), 7, nil, expected{Fine, "in force", ""}},
+		{"no broker", lookBroker, noBroker, 7, nil, expected{Finding, "user notification", "5.19"}},
+		{"a broker without a sandbox", lookBroker, failing(noBwrap), 7, nil, expected{Noted, "not known", ""}},
 		{"watches", lookInotify, works(), 7, map[string]string{"proc/sys/fs/inotify/max_user_watches": "65536", "proc/sys/fs/inotify/max_user_instances": "128"}, expected{Fine, "65536 watches", ""}},
 		{"few watches", lookInotify, works(), 7, map[string]string{"proc/sys/fs/inotify/max_user_watches": "100", "proc/sys/fs/inotify/max_user_instances": "128"}, expected{Finding, "100 watches", "max_user_watches=524288"}},
 		{"few instances", lookInotify, works(), 7, map[string]string{"proc/sys/fs/inotify/max_user_watches": "65536", "proc/sys/fs/inotify/max_user_instances": "2"}, expected{Finding, "2 instances", "max_user_instances=512"}},

@@ -54,8 +54,12 @@ func caller(t *testing.T, dir string) *Guard {
 	}
 }
 
+func withoutNames(s *session) { s.policy.Sandbox.Broker = policy.BrokerOff }
+
 // TestSelftestRed takes one protection away a time: the self-test must be red
 // and name what is open.
+// Where both hold, either is enough: the mounts for what is there, the name
+// guard for everything.
 func TestSelftestRed(t *testing.T) {
 	needSandbox(t)
 	for _, tc := range []struct {
@@ -63,10 +67,14 @@ func TestSelftestRed(t *testing.T) {
 		alter  func(*session)
 		opened []string
 	}{
-		{"the frozen mounts", func(s *session) { s.plan.areas = nil }, []string{
+		{"the name guard", withoutNames, []string{
+			"names.file", "names.directory", "names.rename", "names.link", "names.spelling", "git.commondir",
+		}},
+		{"the frozen mounts and the name guard", func(s *session) { withoutNames(s); s.plan.areas = nil }, []string{
 			"hooks.new", "hooks.change", "git.config", "frozen.script", "frozen.policy", "frozen.rename-over", "frozen.unlink", "frozen.ancestor",
 		}},
-		{"the pins above them", func(s *session) {
+		{"the pins above them and the name guard", func(s *session) {
+			withoutNames(s)
 			for i := range s.plan.areas {
 				s.plan.areas[i].dir = "/nonexistent"
 			}

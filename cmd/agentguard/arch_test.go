@@ -406,26 +406,6 @@ var registries = []string{
 	"deb." + "debian.org", "archive." + "ubuntu.com", "files." + "pythonhosted.org", "pypi." + "org", "static." + "crates.io",
 }
 
-// mayNameRegistry are the files, or directories, in which such a host is a
-// word of an egress policy and not a place that a build fetches from.
-var mayNameRegistry = map[string]string{
-	".agentguard.yaml": "says what an agent that works on this project may reach",
-	"README.md":        "shows such a policy",
-	"docs/":            "shows such policies",
-	"guard/policy/":    "parses them, and writes the first one",
-	"egress/":          "decides by them",
-	"testdata/":        "holds policies and vectors",
-}
-
-func maySayRegistry(file string) bool {
-	for prefix := range mayNameRegistry {
-		if file == prefix || strings.HasSuffix(prefix, "/") && strings.HasPrefix(file, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 func TestNoMachineInFiles(t *testing.T) {
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -464,7 +444,7 @@ func machineProblems(file, content string) []string {
 		problems = append(problems, fmt.Sprintf("%s: holds the machine path %q", file, strings.TrimSpace(found)))
 	}
 	for _, host := range registries {
-		if strings.Contains(content, host) && !maySayRegistry(file) {
+		if strings.Contains(content, host) {
 			problems = append(problems, fmt.Sprintf("%s: holds the registry host %s", file, host))
 		}
 	}

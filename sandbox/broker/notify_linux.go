@@ -71,13 +71,16 @@ func answer(listener int, r *response) bool {
 	}
 }
 
-// handOver installs descriptor fd in the caller and makes the new number its
-// answer, in one step.
-func handOver(listener int, h *handover) syscall.Errno {
+// handOver installs descriptor fd in the caller and returns its number there.
+// The caller goes on waiting: only then can the descriptor here be closed
+// before it goes on, and a file that it wrote be executed by it at once
+// (ETXTBSY otherwise). Nothing is torn by the two steps: of what could come in
+// between, a caller that waits killably takes no signal but a fatal one.
+func handOver(listener int, h *handover) (number int, e syscall.Errno) {
 	for {
-		e := ioctl(listener, ioctlAddFD, unsafe.Pointer(h))
+		n, _, e := syscall.RawSyscall(unix.SYS_IOCTL, uintptr(listener), ioctlAddFD, uintptr(unsafe.Pointer(h)))
 		if e != unix.EINTR {
-			return e
+			return int(n), e
 		}
 	}
 }

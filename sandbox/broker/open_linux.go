@@ -227,12 +227,12 @@ func (p *worker) openMemory(r *request, how, flags uint32, pl *place) {
 
 // give hands a descriptor over as the caller's answer.
 func (p *worker) give(r *request, fd int, flags uint32) {
-	h := handover{id: r.n.id, flags: addfdSend, src: uint32(fd), newFDFlags: flags & unix.O_CLOEXEC}
-	e := handOver(p.s.listener, &h)
+	h := handover{id: r.n.id, src: uint32(fd), newFDFlags: flags & unix.O_CLOEXEC}
+	number, e := handOver(p.s.listener, &h)
 	closeFD(fd)
 	switch e {
 	case 0:
-		p.s.count.Answered.Add(1)
+		p.s.send(r, int64(number), 0)
 	case unix.ENOENT, unix.ESRCH:
 		p.s.count.Gone.Add(1)
 	default: // the caller has no descriptor left, say

@@ -62,7 +62,7 @@ func Attempts() []Attempt {
 func attempts() []attempt {
 	var all []attempt
 	for _, part := range [][]attempt{
-		articleAttempts(), frozenAttempts(), leakAttempts(), processAttempts(), networkAttempts(),
+		articleAttempts(), frozenAttempts(), absentAttempts(), leakAttempts(), processAttempts(), networkAttempts(),
 		socketAttempts(), kernelAttempts(), workspaceControls(), systemControls(), processControls(), lastAttempts(),
 	} {
 		all = append(all, part...)
