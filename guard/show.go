@@ -187,14 +187,18 @@ func (s Shown) Text(w io.Writer) {
 // caches writes the tools' caches in a few lines: they are many, and alike.
 func (s Shown) caches(w io.Writer) {
 	var names []string
-	var inside, host string
+	var inside, host, source string
 	for _, m := range s.Mounts {
 		if m.Kind == "cache" {
 			names = append(names, filepath.Base(m.Target))
-			inside, host = filepath.Dir(m.Target), filepath.Dir(m.Source)
+			inside, host, source = filepath.Dir(m.Target), filepath.Dir(m.Source), filepath.Base(m.Source)
 		}
 	}
 	if len(names) == 0 {
+		return
+	}
+	if names[0] == ".cache" { // all of them in one
+		fmt.Fprintf(w, "  %-20s %s from %s, kept for this repository's runs alone\n", "writable caches", quote(filepath.Join(inside, names[0])), quote(filepath.Join(host, source)))
 		return
 	}
 	fmt.Fprintf(w, "  %-20s %s from %s, kept for this repository's runs alone:\n", "writable caches", quote(inside), quote(host))

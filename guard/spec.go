@@ -53,10 +53,8 @@ func (p *plan) mounts() []sandbox.Mount {
 	for _, dir := range p.tools {
 		out = append(out, readOnly(dir, dir))
 	}
-	for _, c := range p.cache {
-		if !p.granted(c.inside) {
-			out = append(out, sandbox.Mount{Kind: sandbox.Writable, Source: c.host, Target: c.inside})
-		}
+	for _, c := range p.caches() {
+		out = append(out, sandbox.Mount{Kind: sandbox.Writable, Source: c.host, Target: c.inside})
 	}
 	out = append(out, p.config...)
 	for _, g := range p.policy.Sandbox.Read {
@@ -109,6 +107,19 @@ func (p *plan) granted(path string) bool {
 	return within(p.root, path)
 }
 
+// caches are the run's own caches: one directory for all of them, or one for
+// each tool where the policy opens something beside or below.
+func (p *plan) caches() []cacheDir {
+	if len(p.cache) == 0 {
+		return nil
+	}
+	all := cacheDir{filepath.Dir(p.cache[0].host), filepath.Dir(p.cache[0].inside)}
+	if !p.granted(all.inside) {
+		return []cacheDir{all}
+	}
+	return slices.DeleteFunc(slices.Clone(p.cache), func(c cacheDir) bool { return p.granted(c.inside) })
+}
+
 // shown says that path lies in something of the host that is shown as it is,
 // links included.
 func (p *plan) shown(path string) bool {
@@ -137,10 +148,8 @@ func (p *plan) writable() []string {
 			roots = append(roots, g.Path)
 		}
 	}
-	for _, c := range p.cache {
-		if !p.granted(c.inside) {
-			roots = append(roots, c.inside)
-		}
+	for _, c := range p.caches() {
+		roots = append(roots, c.inside)
 	}
 	return roots
 }

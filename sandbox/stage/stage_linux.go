@@ -21,12 +21,12 @@ func init() {
 // run is the whole life of process 1.
 func run() int {
 	ctl := &control{fd: ControlFD}
-	c, err := setUp(ctl)
+	c, names, err := setUp(ctl)
 	if err != nil {
 		ctl.send(Message{Op: OpFailed, Text: err.Error()})
 		return failStatus
 	}
-	p := &command{ctl: ctl, config: c}
+	p := &command{ctl: ctl, config: c, names: names}
 	if err := p.begin(); err != nil {
 		ctl.send(Message{Op: OpFailed, Text: err.Error()})
 		return failStatus
@@ -52,7 +52,7 @@ func (p *command) begin() error {
 	// The broker's threads sit in system calls, each holding what lets another
 	// goroutine run until the runtime notices.
 	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
-	n, err := newNames(&p.config.Broker, hasGit)
+	n, err := p.names()
 	if err != nil {
 		return fmt.Errorf("the name guard's rules: %w", err)
 	}
@@ -75,35 +75,54 @@ func hasGit(dir string) bool {
 }
 
 // setUp does all that needs the capabilities of the run's user namespace.
-func setUp(ctl *control) (*Config, error) {
+func setUp(ctl *control) (*Config, func() (*names, error), error) {
 	// Without this a process of the run with the same identity could read
 	// process 1's memory and descriptors.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("hiding process 1's memory: %w", err)
+		return nil, nil, fmt.Errorf("hiding process 1's memory: %w", err)
 	}
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("closing inherited descriptors on exec: %w", err)
+		return nil, nil, fmt.Errorf("closing inherited descriptors on exec: %w", err)
 	}
 	b, err := readConfig(ConfigFD)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c, err := Decode(b)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	names := rulesLater(&c.Broker)
 	if err := build(c.Mounts); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if c.Port != 0 {
 		if err := listen(ctl, int(c.Port)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, fd := range []int{ConfigFD, ExeFD} {
 		_ = unix.Close(fd) // nothing is written to either
 	}
-	return c, nil
+	return c, names, nil
+}
+
+// rulesLater compiles the broker's rules while the mounts are made.
+func rulesLater(b *Broker) func() (*names, error) {
+	if b.Mode == BrokerOff {
+		return nil
+	}
+	var n *names
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n, err = newNames(b, hasGit)
+	}()
+	return func() (*names, error) {
+		<-done
+		return n, err
+	}
 }
 
 func readConfig(fd int) ([]byte, error) {
