@@ -139,7 +139,7 @@ func TestLayers(t *testing.T) {
 	t.Run("no filter", func(t *testing.T) {
 		for _, id := range []string{
 			"kernel.userns", "kernel.mount", "kernel.unshare", "kernel.keyctl", "kernel.io-uring", "kernel.perf",
-			"socket.audit", "fd.inherited", "tty.inject", "tty.inject-high",
+			"socket.audit", "fd.inherited", "tty.inject", "tty.inject-high", "proc.limits-of-init",
 		} {
 			if whole[id].Verdict != Failed {
 				t.Errorf("%s without a filter: verdict %d, %s", id, whole[id].Verdict, whole[id].Why)

@@ -235,4 +235,14 @@ func ptrace(request uintptr, pid int) error {
 	return nil
 }
 
+// limitTarget sets a limit of a process to what it is: the kernel asks for the
+// same right as for any other value, and the process goes on as it was.
+func limitTarget(pid int) error {
+	var limit unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &limit); err != nil {
+		return err
+	}
+	return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil)
+}
+
 func signalTarget(pid int) error { return unix.Kill(pid, 0) }

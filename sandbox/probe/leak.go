@@ -71,6 +71,14 @@ func processAttempts() []attempt {
 		{Attempt{"proc.trace-init", "trace process 1", "process 1 is not dumpable and outside the Landlock domain", Refused}, func(env Env) error {
 			return seize(initPID(env))
 		}},
+		{Attempt{"proc.limits-of-init", "change a limit of process 1", "seccomp: a process changes only its own limits", Refused}, func(env Env) error {
+			if !env.Inside {
+				if err := isTarget(env.HostPID); err != nil {
+					return err
+				}
+			}
+			return limitTarget(initPID(env))
+		}},
 	}
 }
 

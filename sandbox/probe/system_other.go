@@ -27,6 +27,8 @@ func seize(int) error { return errLinux }
 
 func signalTarget(int) error { return errLinux }
 
+func limitTarget(int) error { return errLinux }
+
 func step(string, []string, io.Reader, io.Writer) error { return errLinux }
 
 func duplicate(int) (int, error) { return 0, errLinux }

@@ -39,7 +39,7 @@ var machines = []machine{
 
 // prologue assembles what libseccomp cannot express, to run before its
 // program: another architecture, a number nobody reviewed, a number it has no
-// name for, an argument with several allowed values.
+// name for, an int with several allowed values.
 func prologue(m machine, rules []Rule, calls []Call, number func(string) uint32) []Instruction {
 	p := []Instruction{
 		{Code: bpfLoad, K: offsetArch},
@@ -73,16 +73,25 @@ func prologue(m machine, rules []Rule, calls []Call, number func(string) uint32)
 }
 
 // unless refuses a call whose first argument, cut to 32 bits, is not in the
-// rule's list. It is the last look at such a call, so that nothing after it
-// needs the number again.
+// rule's list, and whose other arguments, whole, all differ from the rule's.
+// It is the last look at such a call, so that nothing after it needs the
+// number again.
 func unless(r Rule, number uint32) []Instruction {
-	n := len(r.Unless)
+	n := len(r.Unless) + 4*len(r.Args)
 	p := []Instruction{
 		{Code: bpfEqual, Jf: uint8(n + 3), K: number},
 		{Code: bpfLoad, K: offsetArg0},
 	}
 	for i, v := range r.Unless {
 		p = append(p, Instruction{Code: bpfEqual, Jt: uint8(n - i), K: v})
+	}
+	for i, a := range r.Args {
+		low := offsetArg0 + 8*uint32(a.Index)
+		p = append(p,
+			Instruction{Code: bpfLoad, K: low},
+			Instruction{Code: bpfEqual, Jf: 2, K: uint32(a.Value)},
+			Instruction{Code: bpfLoad, K: low + 4},
+			Instruction{Code: bpfEqual, Jt: uint8(4*(len(r.Args)-i) - 3), K: uint32(a.Value >> 32)})
 	}
 	return append(p, answer(r.Errno), Instruction{Code: bpfRet, K: retAllow})
 }

@@ -201,6 +201,10 @@ var works = map[string]func() error{
 		}
 		return cmd.Wait()
 	},
+	"a limit of one's own": func() error { return exec.Command("/bin/sh", "-c", "ulimit -S -n 64 && exec true").Run() },
+	"read another's limit": func() error {
+		return unix.Prlimit(os.Getppid(), unix.RLIMIT_NOFILE, nil, &unix.Rlimit{})
+	},
 	"a filter of one's own": func() error {
 		return load([]Instruction{{Code: bpfRet, K: retAllow}})
 	},

@@ -109,4 +109,11 @@ var numbers = map[string]perArch{
 	"kill":                   {62, 129},
 	"fchmodat":               {268, 53},
 	"vfork":                  {58, -1},
+	"prlimit64":              {302, 261},
+	"setrlimit":              {160, 164},
+	"setpriority":            {141, 140},
+	"ioprio_set":             {251, 30},
+	"sched_setaffinity":      {203, 122},
+	"sched_setscheduler":     {144, 119},
+	"sched_setattr":          {314, 274},
 }

@@ -36,7 +36,7 @@ type Arg struct {
 type Rule struct {
 	Name   string   // as the kernel names the call
 	Errno  Errno    // what it returns; 0 stands for EPERM
-	Args   []Arg    // all of them hold for the refusal; none means any use
+	Args   []Arg    // all of them hold for the refusal; none means any use; beside Unless only Differs
 	Unless []uint32 // values of the first argument, cut to 32 bits, that stay allowed
 	Arch   string   // the only Go architecture that has the call; empty means all
 	Why    string

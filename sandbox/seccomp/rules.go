@@ -26,7 +26,7 @@ const (
 // was reviewed ([Spans], [Reviewed]), and refused with ENOSYS if not. It is
 // built at each call, so that a binary that never asks does not build it.
 func Rules() []Rule {
-	return slices.Concat(viewRules(), kernelRules(), machineRules(), terminalRules(), socketRules())
+	return slices.Concat(viewRules(), kernelRules(), processRules(), machineRules(), terminalRules(), socketRules())
 }
 
 // viewRules refuse what the sandbox shows: mounts, roots, namespaces.
@@ -71,13 +71,24 @@ func kernelRules() []Rule {
 		{Name: "userfaultfd", Why: "stops the kernel in the middle of a copy, which makes its races easy to win"},
 		{Name: "fanotify_init", Why: "observes and holds up file access of whole mounts"},
 		{Name: "kcmp", Why: "compares kernel pointers of two processes, which tells their order"},
-		{Name: "pidfd_getfd", Why: "takes a descriptor out of another process"},
-		{Name: "process_madvise", Why: "pages out another process"},
 		{Name: "memfd_secret", Errno: ENOSYS, Why: "the machine cannot hibernate while such memory exists; callers fall back to ordinary memory"},
 		{Name: "uselib", Arch: "amd64", Why: "maps a library through a loader that nothing has used in decades, a hole once"},
 		{Name: "modify_ldt", Errno: ENOSYS, Arch: "amd64", Why: "16-bit segments: a history of holes; kernels built without it answer ENOSYS"},
 		{Name: "lookup_dcookie", Why: "turns a kernel number into a path, for a profiler that is gone"},
 		{Name: "nfsservctl", Why: "drives a kernel file server that is gone"},
+	}
+}
+
+// processRules refuse what the kernel lets any process do to another one of
+// the same user, as process 1 of the sandbox is.
+func processRules() []Rule {
+	return []Rule{
+		{Name: "pidfd_getfd", Why: "takes a descriptor out of another process"},
+		{Name: "process_madvise", Why: "pages out another process"},
+		{
+			Name: "prlimit64", Args: []Arg{{Index: 2, Op: Differs, Value: 0}}, Unless: []uint32{0},
+			Why: "changes another process's limits: without descriptors or processor time, process 1 stops seeing or dies; to read, and to change one's own by process 0 (ulimit, setrlimit), stay",
+		},
 	}
 }
 

@@ -2,6 +2,7 @@ package seccomp
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -46,8 +47,9 @@ var vectors = join(
 		"execveat", "vfork", "ptrace", "process_vm_readv", "process_vm_writev", "seccomp", "prctl",
 		"landlock_restrict_self", "memfd_create", "connect", "bind", "sendmsg", "inotify_add_watch",
 		"name_to_handle_at", "faccessat2", "close_range", "openat2", "pidfd_open", "pidfd_send_signal",
-		"epoll_pwait2", "futex_waitv", "rseq", "kill", "fchmodat"),
-	cloneVectors, personalityVectors, ioctlVectors, socketVectors, numberVectors,
+		"epoll_pwait2", "futex_waitv", "rseq", "kill", "fchmodat", "setrlimit", "setpriority", "ioprio_set",
+		"sched_setaffinity", "sched_setscheduler", "sched_setattr"),
+	cloneVectors, limitVectors, personalityVectors, ioctlVectors, socketVectors, numberVectors,
 )
 
 var cloneVectors = []vector{
@@ -61,6 +63,22 @@ var cloneVectors = []vector{
 	{name: "clone process namespace", call: "clone", args: [6]uint64{0x20000011}, want: EPERM},
 	{name: "clone network namespace", call: "clone", args: [6]uint64{0x40000011}, want: EPERM},
 	{name: "clone user namespace, high bits", call: "clone", args: [6]uint64{1<<40 | 0x10000011}, want: EPERM},
+}
+
+// limitVectors point at memory that nobody has: a kernel that got to look at
+// them would answer EFAULT before it looks for the process.
+var limitVectors = []vector{
+	{name: "limits, own", call: "prlimit64", args: [6]uint64{0, 7, 0x10, 0}, want: allow},
+	{name: "limits, own, high bits in the process", call: "prlimit64", args: [6]uint64{1 << 32, 7, 0x10, 0}, want: allow},
+	{name: "limits, own, read", call: "prlimit64", args: [6]uint64{0, 7, 0, 0x10}, want: allow},
+	{name: "limits of process 1, read", call: "prlimit64", args: [6]uint64{1, 7, 0, 0x10}, want: allow},
+	{name: "limits of process 1", call: "prlimit64", args: [6]uint64{1, 7, 0x10, 0}, want: EPERM},
+	{name: "limits of process 1, processor time, with the old", call: "prlimit64", args: [6]uint64{1, 0, 0x10, 0x10}, want: EPERM},
+	{name: "limits of process 1, high bits in the process", call: "prlimit64", args: [6]uint64{1<<32 | 1, 7, 0x10, 0}, want: EPERM},
+	{name: "limits of process 1, high pointer", call: "prlimit64", args: [6]uint64{1, 7, 1 << 63, 0}, want: EPERM},
+	{name: "limits of process 1, pointer's low half zero", call: "prlimit64", args: [6]uint64{1, 7, 1 << 32, 0}, want: EPERM},
+	{name: "limits of another process", call: "prlimit64", args: [6]uint64{4194304, 7, 0x10, 0}, want: EPERM},
+	{name: "limits of process -1", call: "prlimit64", args: [6]uint64{0xffffffff, 7, 0x10, 0}, want: EPERM},
 }
 
 var personalityVectors = []vector{
@@ -246,6 +264,9 @@ func TestRules(t *testing.T) {
 	for _, r := range Rules() {
 		if r.Name == "" || r.Why == "" {
 			t.Errorf("rule %+v lacks a name or a reason", r)
+		}
+		if len(r.Unless) > 0 && slices.ContainsFunc(r.Args, func(a Arg) bool { return a.Op != Differs }) {
+			t.Errorf("rule %+v has a test that is not assembled beside Unless", r)
 		}
 	}
 	last := uint32(0)
