@@ -205,7 +205,7 @@ func TestFaultEndsOneConnection(t *testing.T) {
 	var once sync.Once
 	o := startOrigin(t, (&recorder{}).serve)
 	c := open(t, o)
-	c.Sink = event.Func(func(event.Event) { once.Do(func() { var m map[int]int; m[0] = 1 }) })
+	c.Sink = event.Func(func(event.Event) { once.Do(func() { panic("a fault") }) })
 	p := start(t, c)
 	raw := "GET " + o.at("/") + " HTTP/1.1\r\nHost: " + o.host() + "\r\n\r\n"
 	conn := dialRaw(t, p.addr)

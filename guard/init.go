@@ -149,7 +149,7 @@ func (g *Guard) look(w *Workspace, p *policy.Policy) (*start, error) {
 	return w.takeStart(areas)
 }
 
-// Trust records, shows or takes back the user's yes to the repository's file.
+// TrustState is how the repository's policy file stands with the user.
 type TrustState struct {
 	File    string   `json:"file"`
 	SHA256  string   `json:"sha256"`

@@ -1,9 +1,7 @@
 package guard
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,10 +118,15 @@ func (g *Guard) homeFiles(w *Workspace, home string, p *plan) []sandbox.Mount {
 		section, name, _ := strings.Cut(key, ".")
 		config += "[" + section + "]\n\t" + name + " = " + quoteConfig(value) + "\n"
 	}
+	config += "[includeIf " + quoteConfig("gitdir:"+literalGlob(w.Repo.GitDir)) + "]\n\tpath = " + quoteConfig(home+"/.config/git/frozen-in-this-run.config") + "\n"
 	files := []sandbox.Mount{{Kind: sandbox.File, Target: home + "/.gitconfig", Data: []byte(config), Perm: 0o644}}
-	if ignore := g.ignoreFile(w, p); ignore != "" {
-		files = append(files, sandbox.Mount{Kind: sandbox.File, Target: home + "/.config/git/ignore", Data: []byte(ignore), Perm: 0o644})
+	if user := g.userIgnore(); user != "" {
+		files = append(files, sandbox.Mount{Kind: sandbox.File, Target: home + "/.config/git/ignore", Data: []byte(user), Perm: 0o644})
 	}
+	const ignored = "/.config/git/frozen-in-this-run"
+	files = append(files,
+		sandbox.Mount{Kind: sandbox.File, Target: home + ignored, Data: []byte(g.userIgnore() + w.frozenIgnore(p)), Perm: 0o644},
+		sandbox.Mount{Kind: sandbox.File, Target: home + ignored + ".config", Data: []byte("[core]\n\texcludesFile = " + quoteConfig(home+ignored) + "\n"), Perm: 0o644})
 	return files
 }
 
@@ -131,23 +134,24 @@ func quoteConfig(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }
 
-// ignoreFile is the user's own list with the frozen paths added: git stash -u
-// and git clean would try to move what is bound in place, and fail. A tracked
-// file is not affected.
-func (g *Guard) ignoreFile(w *Workspace, p *plan) string {
-	var b strings.Builder
+// userIgnore is the user's own list of what git leaves alone.
+func (g *Guard) userIgnore() string {
 	for _, name := range []string{filepath.Join(g.Env["XDG_CONFIG_HOME"], "git/ignore"), filepath.Join(g.home(), ".config/git/ignore")} {
 		if !filepath.IsAbs(name) {
 			continue
 		}
 		if data, err := os.ReadFile(name); err == nil && len(data) < 1<<20 {
-			b.Write(data)
-			b.WriteString("\n")
-			break
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			continue
+			return string(data) + "\n"
 		}
 	}
+	return ""
+}
+
+// frozenIgnore lists the frozen paths of the workspace: git stash -u and git
+// clean would try to move what is bound in place, and fail. A tracked file is
+// not affected, and no other repository inside.
+func (w *Workspace) frozenIgnore(p *plan) string {
+	var b strings.Builder
 	b.WriteString("# frozen in this run\n")
 	for _, a := range p.areas {
 		if a.dir != w.Root {

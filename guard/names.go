@@ -38,7 +38,46 @@ func (s *session) nameGuard() sandbox.Broker {
 			}
 		}
 	}
+	for _, a := range s.plan.areas {
+		for _, f := range a.members {
+			b.There = append(b.There, s.insidePath(f.path))
+		}
+	}
+	b.Others = s.otherWorkTrees()
 	return b
+}
+
+// otherWorkTrees are the parts of the common git directory that belong to the
+// main work tree and to other linked ones.
+func (s *session) otherWorkTrees() []string {
+	r := s.w.Repo
+	if r == nil {
+		return nil
+	}
+	var out []string
+	if r.Linked {
+		out = append(out, filepath.Join(r.CommonDir, "index"), filepath.Join(r.CommonDir, "HEAD"))
+	}
+	list, err := r.Worktrees()
+	if err != nil {
+		return out // GitDirs told it already
+	}
+	for _, w := range list {
+		if w.AdminDir != r.GitDir {
+			out = append(out, filepath.Join(w.AdminDir, "index"), filepath.Join(w.AdminDir, "HEAD"))
+		}
+	}
+	return out
+}
+
+// insidePath is where a path of a writable tree appears inside.
+func (s *session) insidePath(path string) string {
+	for _, g := range s.policy.Sandbox.Write {
+		if within(path, g.Real) {
+			return g.Path + strings.TrimPrefix(path, g.Real)
+		}
+	}
+	return path
 }
 
 // inside is where a writable tree of the host appears inside.

@@ -20,6 +20,7 @@ type Report struct {
 	Changes []ChangeReport `json:"changes,omitempty"`
 	Stale   []string       `json:"not_updated,omitempty"`
 	Git     []string       `json:"git,omitempty"`
+	Earlier []string       `json:"undecided_before,omitempty"` // left by earlier runs, and still as they left it
 	Host    []string       `json:"changed_by_host,omitempty"`
 	Names   []Refusal      `json:"names_refused,omitempty"`
 	Refused []Refusal      `json:"refused,omitempty"`
@@ -50,7 +51,7 @@ type Refusal struct {
 
 // Undecided says whether something is left that a person has to decide about.
 func (r Report) Undecided() bool {
-	return len(r.Git) > 0 || slices.ContainsFunc(r.Changes, func(c ChangeReport) bool {
+	return len(r.Git) > 0 || len(r.Earlier) > 0 || slices.ContainsFunc(r.Changes, func(c ChangeReport) bool {
 		return c.Protection != surface.Note.String()
 	})
 }
@@ -120,6 +121,15 @@ func (w *Workspace) describe(after *afterwards, guarded bool) (Report, error) {
 // it is of a frozen file on disk, in a directory that was there at the start
 // (what lies in a repository of the run's own is free).
 func (f finding) byHost() bool {
+	if f.New.Kind == integrity.Other {
+		return false // a socket is bound without asking the broker
+	}
+	// The broker judges names. What is a surface by its surroundings alone (a
+	// bare repository in any directory) is none of them.
+	hit, ok := f.area.matcher.Match(f.Path, typeOf(max(f.New.Mode, f.Old.Mode)))
+	if !ok || hit.Protection != surface.Freeze {
+		return false
+	}
 	if f.Protection != surface.Freeze || len(f.Places) != 1 || f.Places[0] != integrity.PlaceWorkTree {
 		return false
 	}
@@ -193,6 +203,14 @@ func (r Report) Text(w io.Writer) {
 	}
 	if noted > 0 && len(changes) > 0 {
 		fmt.Fprintf(w, "  and %s in trees that tools write (agentguard scan lists them)\n", count(noted, "note"))
+	}
+	if len(r.Earlier) > 0 {
+		fmt.Fprintf(w, "agentguard: left by an earlier run, and nobody has decided about it:\n")
+		for _, path := range head(r.Earlier) {
+			fmt.Fprintf(w, "  %s\n", quote(path))
+		}
+		more(w, len(r.Earlier))
+		fmt.Fprintf(w, "  take it back: agentguard restore PATH...   accept it: agentguard approve PATH...\n")
 	}
 	if len(r.Host) > 0 {
 		fmt.Fprintf(w, "agentguard: changed outside meanwhile, not by this run:\n")

@@ -118,7 +118,8 @@ func (g *Guard) prepare(o RunOptions) (*session, error) {
 	return s, nil
 }
 
-// hooksDirs returns the hooks directories that git's configuration names: all
+// hooksDirs returns the hooks directories, and whatever else git's configuration
+// names that it would execute: all
 // of them, so that those inside the workspace are frozen, and those outside
 // that only the user's own configuration or agentguard can have chosen, so
 // that they may be shown.
@@ -131,6 +132,11 @@ func (g *Guard) hooksDirs(w *Workspace) (all, outside []string, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading core.hooksPath: %w", err)
 	}
+	targets, err := g.configTargets(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	all = append(all, targets...)
 	effective, err := w.Repo.HooksPath(g.home(), xdg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading core.hooksPath: %w", err)
@@ -296,6 +302,9 @@ func (s *session) finish() (Report, error) {
 	}
 	r, err := s.report(after)
 	if err != nil {
+		return Report{}, err
+	}
+	if err := s.w.carryOn(&r, s.start, after, s.guarded); err != nil {
 		return Report{}, err
 	}
 	if len(after.findings) > 0 {

@@ -51,6 +51,9 @@ func (g *Guard) settleOne(w *Workspace, mk *mark, m *surface.Matcher) error {
 		return err
 	}
 	fmt.Fprintf(g.Stderr, "agentguard: the run of %s begun %s was killed before its end-of-run check; checked now\n", quote(r.Command), r.Began)
+	if err := w.carryOn(&report, s, after, false); err != nil {
+		return err
+	}
 	report.Text(g.Stderr)
 	if len(after.findings) > 0 {
 		if err := w.saveLast(s); err != nil {

@@ -211,7 +211,8 @@ func frozenMembers(a *area) frozenArea {
 	out := frozenArea{dir: a.dir}
 	whole := "\x00"
 	for _, m := range a.set.Members {
-		if m.Hit.Protection != surface.Freeze && !m.Hit.Entry.Keep || strings.HasPrefix(m.Path, whole+"/") {
+		keep := m.Hit.Entry.Keep && m.Hit.Protection == surface.Review
+		if m.Hit.Protection != surface.Freeze && !keep || strings.HasPrefix(m.Path, whole+"/") {
 			continue
 		}
 		switch m.Type {

@@ -3,10 +3,12 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"agentguard/guard/git"
 	"agentguard/guard/surface"
@@ -20,6 +22,8 @@ type start struct {
 	areas []*area
 	index []byte // the index file's bytes, nil without one
 	refs  map[string]git.Hash
+
+	broken map[string]bool // refs that could not be read already
 }
 
 // indexFile is read as it is, so that the state before survives a run that
@@ -28,7 +32,7 @@ func indexFile(r *git.Repo) string { return filepath.Join(r.GitDir, "index") }
 
 // takeStart records the state before a run. The areas are resolved already.
 func (w *Workspace) takeStart(areas []*area) (*start, error) {
-	s := &start{areas: areas, refs: map[string]git.Hash{}}
+	s := &start{areas: areas, refs: map[string]git.Hash{}, broken: map[string]bool{}}
 	for _, a := range areas {
 		if err := a.snapshot(); err != nil {
 			return nil, err
@@ -47,15 +51,34 @@ func (w *Workspace) takeStart(areas []*area) (*start, error) {
 	}
 	for _, r := range refs {
 		s.refs[r.Name] = r.Hash
+		if r.Problem != "" {
+			s.broken[r.Name] = true
+		}
 	}
 	return s, nil
 }
 
+// maxIndex bounds an index file; one of a million paths has some 100 MB.
+const maxIndex = 512 << 20
+
+// readIndex never waits: a run may have put anything in the index's place.
 func readIndex(r *git.Repo) ([]byte, error) {
-	b, err := os.ReadFile(indexFile(r))
+	f, err := os.OpenFile(indexFile(r), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the index: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading the index: %w", err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxIndex {
+		return nil, fmt.Errorf("reading the index: it is no regular file of a sane size")
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxIndex))
 	if err != nil {
 		return nil, fmt.Errorf("reading the index: %w", err)
 	}
@@ -66,6 +89,7 @@ func readIndex(r *git.Repo) ([]byte, error) {
 type afterwards struct {
 	findings []finding
 	stale    []integrity.Stale
+	now      []*area  // the second look
 	problems []string // what git's own reading would stumble over, one sentence each
 }
 
@@ -85,11 +109,10 @@ func (w *Workspace) compare(s *start) (*afterwards, error) {
 		if err := now.look(); err != nil {
 			return nil, err
 		}
+		out.now = append(out.now, now)
 		before, after := integrity.State{WorkTree: a.files}, integrity.State{WorkTree: now.files}
 		if i == 0 && w.Repo != nil {
-			if err := w.gitPlaces(s, a.matcher, &before, &after, out); err != nil {
-				return nil, err
-			}
+			w.gitPlaces(s, a.matcher, &before, &after, out)
 			out.stale = integrity.StaleFiles(before, after)
 		}
 		for _, f := range integrity.Compare(before, after) {
@@ -109,32 +132,35 @@ func (w *Workspace) shown(path string) string {
 
 // gitPlaces adds what reached git without touching a file: the index, and the
 // trees of what refs name now and did not name before. Only paths that differ
-// are read.
-func (w *Workspace) gitPlaces(s *start, m *surface.Matcher, before, after *integrity.State, out *afterwards) error {
-	r := w.Repo
-	bytesNow, err := readIndex(r)
-	if err != nil {
-		return err
+// are read. What cannot be read is a finding by itself and hides nothing else:
+// a run that breaks one file of git's must not silence the rest.
+func (w *Workspace) gitPlaces(s *start, m *surface.Matcher, before, after *integrity.State, out *afterwards) {
+	if err := w.sameRepo(); err != nil {
+		out.problem("the repository is not what it was (%v): git would take another one, or none", err)
+		return
 	}
-	if !slices.Equal(bytesNow, s.index) {
+	bytesNow, err := readIndex(w.Repo)
+	if err == nil && !slices.Equal(bytesNow, s.index) {
 		before.Index, after.Index, err = w.indexes(s.index, bytesNow, m, out)
-		if err != nil {
-			return err
-		}
 	}
-	refs, err := r.Refs()
 	if err != nil {
-		return fmt.Errorf("reading the refs: %w", err)
+		before.Index, after.Index = nil, nil
+		out.problem("the index cannot be judged (%v): look at git diff --cached before git restore, checkout or commit", err)
 	}
 	before.Trees, after.Trees = map[string]*integrity.Manifest{}, map[string]*integrity.Manifest{}
+	refs, err := w.Repo.Refs()
+	if err != nil {
+		out.problem("the refs cannot be judged (%v): look at them before git checkout or merge", err)
+		return
+	}
 	known := map[git.Hash]bool{}
 	for _, h := range s.refs {
 		known[h] = true
 	}
 	for _, ref := range refs {
 		if ref.Problem != "" {
-			if _, old := s.refs[ref.Name]; !old {
-				out.problems = append(out.problems, fmt.Sprintf("%s: %s", ref.Name, ref.Problem))
+			if !s.broken[ref.Name] {
+				out.problem("%s: %s", ref.Name, ref.Problem)
 			}
 			continue
 		}
@@ -146,10 +172,48 @@ func (w *Workspace) gitPlaces(s *start, m *surface.Matcher, before, after *integ
 		}
 		known[ref.Hash] = true
 		if err := w.movedRef(s, ref, m, before, after); err != nil {
-			return err
+			out.problem("%s cannot be judged (%v): look at it before git checkout or merge", ref.Name, err)
 		}
 	}
+	w.forged(s, bytesNow, out)
+}
+
+func (a *afterwards) problem(format string, args ...any) {
+	a.problems = append(a.problems, fmt.Sprintf(format, args...))
+}
+
+// sameRepo opens the repository again as the user's next git would.
+func (w *Workspace) sameRepo() error {
+	r, err := git.Open(w.Root)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if r.GitDir != w.Repo.GitDir || r.CommonDir != w.Repo.CommonDir || r.Dev != w.Repo.Dev || r.Ino != w.Repo.Ino {
+		return fmt.Errorf("its git directory is %q now", r.GitDir)
+	}
 	return nil
+}
+
+// forged looks whether the objects that a restore would write out for the
+// surfaces still have the content that their names say: git itself does not
+// hash a loose object that it reads.
+func (w *Workspace) forged(s *start, index []byte, out *afterwards) {
+	x, err := parseIndex(index, w.Repo)
+	if err != nil {
+		return // told already
+	}
+	files := s.areas[0].files
+	for _, e := range x.Entries {
+		if e.Mode&0o170000 != 0o100000 || files.Get(e.Path).Kind == integrity.Absent {
+			continue
+		}
+		if _, _, err := w.Repo.ReadVerified(e.Hash); err != nil {
+			if _, missing := errors.AsType[*git.MissingError](err); !missing {
+				out.problem("the object that git would restore %q from is not what its name says (%v)", e.Path, err)
+			}
+		}
+	}
 }
 
 // skippedRef names refs whose trees nobody checks out, and those that only

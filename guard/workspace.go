@@ -55,6 +55,11 @@ func (g *Guard) Open() (*Workspace, error) {
 	if err := g.refuseRoot(w.Root); err != nil {
 		return nil, err
 	}
+	for _, dir := range w.dirs.own() {
+		if within(dir, w.Root) {
+			return nil, &WorkspaceError{w.Root, "agentguard's own directory " + dir + " lies in the workspace, where a run could change it"}
+		}
+	}
 	info, err := os.Stat(w.Root)
 	if err != nil {
 		return nil, err

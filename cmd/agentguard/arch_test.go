@@ -460,7 +460,7 @@ func TestMachineProblems(t *testing.T) {
 		{"a machine path", "a.go", `cd "/wo` + `rk/main"`, 1},
 		{"a path that only ends so", "a.go", "/srv/wo" + "rk/main", 0},
 		{"a registry", "Makefile", "GOPROXY=https://proxy." + "golang.org", 1},
-		{"a registry as a policy's word", ".agentguard.yaml", "host: proxy." + "golang.org", 0},
+		{"a registry in a policy", ".agentguard.yaml", "host: proxy." + "golang.org", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := machineProblems(tc.file, tc.content); len(got) != tc.want {

@@ -236,6 +236,7 @@ func gitEntries() []Entry {
 			Strict:   Review,
 			Balanced: Review,
 			Part:     GitInternal,
+			Keep:     true,
 			Fixed:    true,
 		},
 		{

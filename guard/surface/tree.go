@@ -32,7 +32,7 @@ type WalkEntry struct {
 	Hash  string // the git object's id in hex, where the tree is git's
 }
 
-// SkipDir, returned by a walk function for a directory, leaves out what is
+// SkipDir is what a walk function returns for a directory to leave out what is
 // below it.
 var SkipDir = errors.New("skip this directory")
 

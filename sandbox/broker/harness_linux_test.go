@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -259,11 +258,6 @@ func openFDs() int {
 type world struct {
 	dir, exe string
 	uid      int
-}
-
-var buildOnce struct {
-	sync.Mutex
-	exe string
 }
 
 // newWorld makes a directory that uid may write, and a copy of the test binary

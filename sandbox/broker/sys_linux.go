@@ -20,7 +20,6 @@ var (
 	nameRoot     = []byte("/\x00")
 	nameCwd      = []byte("cwd\x00")
 	nameStatus   = []byte("status\x00")
-	nameComm     = []byte("comm\x00")
 	nameSelfFD   = []byte("/proc/self/fd\x00")
 	procTaskName = []byte("/proc/self/task\x00")
 )

@@ -1,3 +1,5 @@
+//lint:file-ignore U1000 half of it is used with -tags libseccomp only
+
 package seccomp
 
 import (

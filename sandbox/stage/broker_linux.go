@@ -24,6 +24,12 @@ func (r rules) Decide(q *broker.Query) broker.Verdict {
 			return broker.Verdict{Rule: "another name of " + path}
 		}
 	}
+	if r.ofOthers(string(q.Path)) {
+		return broker.Verdict{Rule: "the state of another work tree"}
+	}
+	if q.Op == broker.OpRemove && r.removable(string(q.Path)) {
+		return broker.Verdict{Allow: true}
+	}
 	if v := r.judge(string(q.Path), surfaceType(q.Type)); v.frozen {
 		return broker.Verdict{Rule: v.rule}
 	}
@@ -96,9 +102,12 @@ func (p *command) brokered(n *names, done chan<- error) {
 	}
 	err = broker.Serve(context.Background(), cfg, nil)
 	// Nothing is brokered any more: every further call of the kind fails.
+	err = fmt.Errorf("the name guard ended: %v", err)
 	select {
-	case done <- fmt.Errorf("the name guard ended: %v", err):
-	default:
+	case done <- err:
+	default: // the command runs: without the guard it must not go on
+		p.ctl.send(Message{Op: OpFailed, Text: err.Error()})
+		unix.Exit(failStatus)
 	}
 	select {}
 }

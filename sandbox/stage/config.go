@@ -107,7 +107,9 @@ type Broker struct {
 	Balanced  bool     // the profile; false is strict
 	Protect   []string // globs, as in the policy
 	Unprotect []string
-	Inodes    []Inode // frozen files that have further names
+	There     []string // frozen paths that are there at the start: these cannot be removed, later ones can
+	Others    []string // paths of other work trees' state, which are not this run's to write
+	Inodes    []Inode  // frozen files that have further names
 }
 
 // BrokerMode says what to do where the kernel has no broker.
@@ -236,6 +238,8 @@ func (e *encoder) broker(b *Broker) {
 	e.bool(b.Balanced)
 	e.strings(b.Protect)
 	e.strings(b.Unprotect)
+	e.strings(b.There)
+	e.strings(b.Others)
 	e.uint(uint32(len(b.Inodes)))
 	for _, i := range b.Inodes {
 		e.long(i.Dev)
@@ -314,6 +318,7 @@ func (d *decoder) broker() Broker {
 		b.Areas = append(b.Areas, Area{Dir: d.string(), Prefix: d.string(), Dirs: d.strings(), Git: d.bool()})
 	}
 	b.Balanced, b.Protect, b.Unprotect = d.bool(), d.strings(), d.strings()
+	b.There, b.Others = d.strings(), d.strings()
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		b.Inodes = append(b.Inodes, Inode{Dev: d.long(), Ino: d.long(), Path: d.string()})
 	}

@@ -15,6 +15,7 @@ func sample() *Config {
 		},
 		Write: []string{"/w"},
 		Broker: Broker{
+			There: []string{"/w/package.json"}, Others: []string{"/g/index"},
 			Mode: BrokerAuto, Balanced: true, Protect: []string{"data/**"}, Unprotect: []string{"x"},
 			Areas:  []Area{{Dir: "/w", Dirs: []string{"src"}}, {Dir: "/g", Prefix: ".git", Git: true}},
 			Inodes: []Inode{{Dev: 1 << 40, Ino: 2, Path: "p"}},

@@ -14,6 +14,8 @@ type names struct {
 	areas   []Area // longest directory first
 	dirs    []map[string]bool
 	inodes  map[[2]uint64]string
+	there   map[string]bool // frozen at the start
+	others  []string
 	// hasGit says whether a directory holds a .git now.
 	hasGit func(dir string) bool
 }
@@ -33,7 +35,7 @@ func newNames(b *Broker, hasGit func(string) bool) (*names, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &names{matcher: m, areas: slices.Clone(b.Areas), inodes: map[[2]uint64]string{}, hasGit: hasGit}
+	n := &names{matcher: m, areas: slices.Clone(b.Areas), inodes: map[[2]uint64]string{}, there: map[string]bool{}, hasGit: hasGit}
 	slices.SortFunc(n.areas, func(a, b Area) int { return len(b.Dir) - len(a.Dir) })
 	for _, a := range n.areas {
 		set := make(map[string]bool, len(a.Dirs))
@@ -41,6 +43,10 @@ func newNames(b *Broker, hasGit func(string) bool) (*names, error) {
 			set[d] = true
 		}
 		n.dirs = append(n.dirs, set)
+	}
+	n.others = b.Others
+	for _, path := range b.There {
+		n.there[path] = true
 	}
 	for _, i := range b.Inodes {
 		n.inodes[[2]uint64{i.Dev, i.Ino}] = i.Path
@@ -74,6 +80,28 @@ func (n *names) judge(path string, typ surface.Type) frozenVerdict {
 	return frozenVerdict{true, rule}
 }
 
+// removable says that a frozen name came into being during the run and may go
+// again: what git clone brought, rm -r takes away.
+func (n *names) removable(path string) bool {
+	for dir := path; len(dir) > 1; dir = dir[:max(strings.LastIndexByte(dir, '/'), 1)] {
+		if n.there[dir] {
+			return false
+		}
+	}
+	return true
+}
+
+// ofOthers says that path is the state of another work tree of the repository:
+// its index and HEAD decide what that one's user restores and commits.
+func (n *names) ofOthers(path string) bool {
+	for _, o := range n.others {
+		if path == o || path == o+".lock" || strings.HasPrefix(path, o+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 func (n *names) match(judged string, typ surface.Type, gitOnly bool) (rule string, frozen bool) {
 	types := []surface.Type{typ}
 	if typ == surface.Other {
@@ -88,6 +116,12 @@ func (n *names) match(judged string, typ surface.Type, gitOnly bool) (rule strin
 	return "", false
 }
 
+// plainTop says that no component of a path is a directory that tools look
+// for by itself (.github, .cargo): a repository made there frees nothing.
+func plainTop(top string) bool {
+	return !strings.HasPrefix(top, ".") && !strings.Contains(top, "/.")
+}
+
 // madeByRun says whether a name belongs to a repository that the run itself
 // made below the workspace (git init, git clone, git worktree add): one whose
 // top was not there at the start. Its names are free, and told at the end; a
@@ -100,6 +134,9 @@ func (n *names) madeByRun(area int, rel string) bool {
 		top := rel[:i]
 		if n.dirs[area][top] {
 			continue
+		}
+		if !plainTop(top) {
+			return false
 		}
 		rest := rel[i+1:]
 		if isGitName(rest) {
