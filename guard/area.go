@@ -96,24 +96,32 @@ func (w *Workspace) areas(p *policy.Policy, m *surface.Matcher) ([]*area, error)
 
 // resolved returns the areas of a run in w under p with their surfaces, and
 // the hooks directories outside the workspace that git takes its hooks from.
-func (g *Guard) resolved(w *Workspace, p *policy.Policy) (areas []*area, outside []string, err error) {
+func (g *Guard) resolved(w *Workspace, p *policy.Policy) (r resolution, err error) {
 	hooksDirs, outside, err := g.hooksDirs(w)
 	if err != nil {
-		return nil, nil, err
+		return r, err
 	}
-	m, err := w.matcher(p, hooksDirs)
+	r = resolution{outside: outside, rules: w.rules(p, hooksDirs)}
+	m, err := compile(r.rules)
 	if err != nil {
-		return nil, nil, err
+		return r, err
 	}
-	if areas, err = w.areas(p, m); err != nil {
-		return nil, nil, err
+	if r.areas, err = w.areas(p, m); err != nil {
+		return r, err
 	}
-	for _, a := range areas {
+	for _, a := range r.areas {
 		if err := a.resolve(); err != nil {
-			return nil, nil, err
+			return r, err
 		}
 	}
-	return areas, outside, nil
+	return r, nil
+}
+
+// resolution is what a run may write, with the surfaces in it.
+type resolution struct {
+	areas   []*area
+	outside []string // hooks directories elsewhere that git runs from
+	rules   surface.Rules
 }
 
 func covered(areas []*area, dir string) bool {

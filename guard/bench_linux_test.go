@@ -122,7 +122,7 @@ func benchRepo(b *testing.B, n int) (ws, home string) {
 func sameMounts(b *testing.B, ws, home string) []string {
 	b.Helper()
 	g := &Guard{Dir: ws, PWD: ws, Env: map[string]string{"HOME": home, "PATH": os.Getenv("PATH")}, Stderr: os.Stderr, Now: time.Now}
-	s, err := g.prepare(RunOptions{Argv: []string{"true"}})
+	s, err := g.prepare(b.Context(), RunOptions{Argv: []string{"true"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -142,11 +142,11 @@ func (g *Guard) firstCopies(w *Workspace) error {
 
 // look resolves and hashes everything that a run under p could write.
 func (g *Guard) look(w *Workspace, p *policy.Policy) (*start, error) {
-	areas, _, err := g.resolved(w, p)
+	found, err := g.resolved(w, p)
 	if err != nil {
 		return nil, err
 	}
-	return w.takeStart(areas)
+	return w.takeStart(found.areas)
 }
 
 // TrustState is how the repository's policy file stands with the user.

@@ -38,7 +38,11 @@ func (w *Workspace) trust() policy.TrustStore {
 // matcher compiles the catalogue under p, with the hooks directories that
 // git's configuration names in addition.
 func (w *Workspace) matcher(p *policy.Policy, hooksDirs []string) (*surface.Matcher, error) {
-	m, err := surface.NewMatcher(surface.Catalogue(), w.rules(p, hooksDirs))
+	return compile(w.rules(p, hooksDirs))
+}
+
+func compile(rules surface.Rules) (*surface.Matcher, error) {
+	m, err := surface.NewMatcher(surface.Catalogue(), rules)
 	if err != nil {
 		return nil, fmt.Errorf("the policy's globs: %w", err)
 	}

@@ -35,7 +35,7 @@ type Outcome struct {
 // An error means that agentguard could not enforce (status 125), or that the
 // policy or the workspace is not one to run in.
 func (g *Guard) Run(ctx context.Context, o RunOptions) (Outcome, error) {
-	s, err := g.prepare(o)
+	s, err := g.prepare(ctx, o)
 	if err != nil {
 		return Outcome{Status: 125}, err
 	}
@@ -67,9 +67,10 @@ type session struct {
 	spec     sandbox.Spec
 	recorder *event.Recorder
 	names    refusedNames
-	guarded  bool       // the name guard is in force
-	status   int        // of the command
-	sink     event.Sink // while the command runs
+	pending  *sandbox.Pending // until the command is started
+	guarded  bool             // the name guard is in force
+	status   int              // of the command
+	sink     event.Sink       // while the command runs
 	rules    surface.Rules
 	left     []string // surfaces whose content was not kept
 
@@ -77,7 +78,7 @@ type session struct {
 }
 
 // prepare is everything before the command: the line of a run up to its plan.
-func (g *Guard) prepare(o RunOptions) (*session, error) {
+func (g *Guard) prepare(ctx context.Context, o RunOptions) (*session, error) {
 	w, err := g.Open()
 	if err != nil {
 		return nil, err
@@ -90,32 +91,49 @@ func (g *Guard) prepare(o RunOptions) (*session, error) {
 		return nil, err
 	}
 	s := &session{g: g, w: w, policy: p, argv: o.Argv, recorder: &event.Recorder{}}
-	areas, outside, err := g.resolved(w, p)
-	if err != nil {
-		return nil, err
-	}
-	hooksDirs, _, err := g.hooksDirs(w)
-	if err != nil {
-		return nil, err
-	}
-	s.rules = w.rules(p, hooksDirs)
-	if s.start, err = w.takeStart(areas); err != nil {
-		return nil, err
-	}
-	if s.left, err = w.keep(areas); err != nil {
-		return nil, err
-	}
 	as := g.identity(w)
-	if _, err = w.caches(g.insideHome(as), as); err != nil {
+	// The namespaces are made while the surfaces are looked for.
+	if s.pending, err = s.begin(ctx, as); err != nil {
 		return nil, err
 	}
-	if s.plan, err = g.planFor(w, p, areas, outside, o.Argv[0]); err != nil {
+	if err := s.plans(as); err != nil {
+		s.pending.Cancel()
 		return nil, err
+	}
+	return s, nil
+}
+
+// begin prepares a sandbox with the caller's own standard files.
+func (s *session) begin(ctx context.Context, as *sandbox.Identity) (*sandbox.Pending, error) {
+	stdout, _ := s.g.Stdout.(*os.File)
+	stderr, _ := s.g.Stderr.(*os.File)
+	return sandbox.Prepare(ctx, as, s.g.Stdin, stdout, stderr)
+}
+
+// plans takes the state before the run and works out what the sandbox holds.
+func (s *session) plans(as *sandbox.Identity) error {
+	g, w, p := s.g, s.w, s.policy
+	found, err := g.resolved(w, p)
+	if err != nil {
+		return err
+	}
+	s.rules = found.rules
+	if s.start, err = w.takeStart(found.areas); err != nil {
+		return err
+	}
+	if s.left, err = w.keep(found.areas); err != nil {
+		return err
+	}
+	if _, err = w.caches(g.insideHome(as), as); err != nil {
+		return err
+	}
+	if s.plan, err = g.planFor(w, p, found.areas, found.outside, s.argv[0]); err != nil {
+		return err
 	}
 	for _, why := range s.plan.weak {
 		s.recorder.Report(event.Event{Time: g.Now(), Kind: event.RunWeak, Subject: w.Root, Reason: why})
 	}
-	return s, nil
+	return nil
 }
 
 // hooksDirs returns the hooks directories, and whatever else git's configuration
@@ -228,7 +246,8 @@ func (s *session) runCommand(ctx context.Context) (int, error) {
 	s.spec = s.specFor()
 	stop := s.watch(ctx, sink)
 	defer stop()
-	p, err := sandbox.Start(ctx, s.spec)
+	p, err := s.pending.Start(s.spec)
+	s.pending = nil
 	if err != nil {
 		err = errors.Join(err, s.mark.clear()) // nothing ran: no check is owed
 		s.mark = nil
@@ -285,12 +304,8 @@ func (s *session) specFor() sandbox.Spec {
 		Broker:  s.nameGuard(),
 		Refused: s.nameRefused,
 		Network: sandbox.Proxy,
-		As:      s.g.identity(s.w),
 		Without: s.testOnlyWithout,
-		Stdin:   s.g.Stdin,
 	}
-	spec.Stdout, _ = s.g.Stdout.(*os.File)
-	spec.Stderr, _ = s.g.Stderr.(*os.File)
 	return spec
 }
 
@@ -320,6 +335,9 @@ func (s *session) finish() (Report, error) {
 }
 
 func (s *session) close() {
+	if s.pending != nil {
+		s.pending.Cancel()
+	}
 	if s.mark != nil {
 		_ = s.mark.lock.Close() // the mark stays: the check is owed
 	}

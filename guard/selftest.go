@@ -185,7 +185,7 @@ func (t *selftest) run(ctx context.Context, g *Guard) error {
 	if err := g.trustPlanted(); err != nil {
 		return err
 	}
-	s, err := g.prepare(RunOptions{
+	s, err := g.prepare(ctx, RunOptions{
 		Argv:  []string{t.place.exe, probeCommand, probeWord},
 		Flags: policy.Flags{Read: []string{t.place.exe}},
 	})

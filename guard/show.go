@@ -63,11 +63,11 @@ func (g *Guard) PolicyShow(flags policy.Flags, argv0 string) (Shown, error) {
 	if err != nil {
 		return Shown{}, err
 	}
-	areas, outside, err := g.resolved(w, p)
+	found, err := g.resolved(w, p)
 	if err != nil {
 		return Shown{}, err
 	}
-	pl, err := g.planFor(w, p, areas, outside, argv0)
+	pl, err := g.planFor(w, p, found.areas, found.outside, argv0)
 	if err != nil {
 		return Shown{}, err
 	}
@@ -80,7 +80,7 @@ func (g *Guard) PolicyShow(flags policy.Flags, argv0 string) (Shown, error) {
 	if as := g.identity(w); as != nil {
 		s.UID = &as.UID
 	}
-	entries := entriesOf(areas)
+	entries := entriesOf(found.areas)
 	for _, m := range pl.mounts() {
 		s.add(w, m, entries)
 	}

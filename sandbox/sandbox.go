@@ -30,7 +30,35 @@ type Signal struct {
 //
 // With Network Proxy the command waits, once started, for nothing: Listener is
 // there before Start returns, and whoever serves it is the only way out.
-func Start(ctx context.Context, spec Spec) (*Process, error) { return start(ctx, &spec) }
+func Start(ctx context.Context, spec Spec) (*Process, error) {
+	p, err := Prepare(ctx, spec.As, spec.Stdin, spec.Stdout, spec.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	return p.Start(spec)
+}
+
+// Pending is a sandbox whose namespaces are being made while its caller still
+// works out what it is to hold. Nothing runs in it yet.
+type Pending struct{ run *run }
+
+// Prepare begins a sandbox for as (nil: the caller) with these standard files;
+// the context ends it. Either Start or Cancel must follow. What the machine
+// lacks may be told by either function.
+func Prepare(ctx context.Context, as *Identity, stdin, stdout, stderr *os.File) (*Pending, error) {
+	r, err := prepare(ctx, &Spec{As: as, Stdin: stdin, Stdout: stdout, Stderr: stderr})
+	if err != nil {
+		return nil, err
+	}
+	return &Pending{r}, nil
+}
+
+// Start starts spec's command, for whom and with the files that Prepare was
+// given, whatever spec says of them.
+func (p *Pending) Start(spec Spec) (*Process, error) { return p.run.start(spec) }
+
+// Cancel ends what was prepared and waits until it is gone.
+func (p *Pending) Cancel() { p.run.cancel() }
 
 // Listener returns the loopback listener inside, on ProxyPort. The caller owns
 // the file.

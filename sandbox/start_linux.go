@@ -41,6 +41,7 @@ type run struct {
 	spec    *Spec
 	p       *Process
 	ctl     *net.UnixConn
+	handed  *os.File // the configuration, empty until the command is known
 	cmd     *exec.Cmd
 	stderr  bytes.Buffer // what bwrap itself says
 	term    *terminal    // nil without one
@@ -51,13 +52,10 @@ type run struct {
 	silent  chan struct{} // closed when the stage has no more to say
 }
 
-func start(ctx context.Context, spec *Spec) (*Process, error) {
-	if len(spec.Argv) == 0 {
-		return nil, &SetupError{Why: "no command"}
-	}
+func prepare(ctx context.Context, spec *Spec) (*run, error) {
 	r := &run{spec: spec, signals: make(chan Signal), started: make(chan error, 1), silent: make(chan struct{})}
 	r.p = &Process{signal: r.signals, done: make(chan struct{})}
-	files, err := r.prepare()
+	files, err := r.open()
 	if err != nil {
 		closeAll(files)
 		if r.ctl != nil {
@@ -70,15 +68,38 @@ func start(ctx context.Context, spec *Spec) (*Process, error) {
 	err = <-spawned
 	closeAll(files) // or the end of the other side would not be seen
 	if err != nil {
-		_ = r.ctl.Close() // nobody is at the other end
+		_, _ = r.ctl.Close(), r.handed.Close() // nobody is at the other end
 		return nil, err
 	}
 	go r.talk(ctx)
+	return r, nil
+}
+
+// start hands the stage its configuration, which it waits for.
+func (r *run) start(spec Spec) (*Process, error) {
+	defer r.handed.Close()
+	if len(spec.Argv) == 0 {
+		r.cancel()
+		return nil, &SetupError{Why: "no command"}
+	}
+	spec.As, spec.Stdin, spec.Stdout, spec.Stderr = r.spec.As, r.spec.Stdin, r.spec.Stdout, r.spec.Stderr
+	*r.spec = spec
+	if _, err := r.handed.WriteAt(r.config().Encode(), 0); err != nil {
+		r.cancel()
+		return nil, fmt.Errorf("writing the configuration: %w", err)
+	}
+	_, _ = r.ctl.Write(stage.Message{Op: stage.OpGo}.Encode()) // a stage that is gone is told by the loop
 	if err := <-r.started; err != nil {
 		<-r.p.done
 		return nil, r.explain(err)
 	}
 	return r.p, nil
+}
+
+func (r *run) cancel() {
+	_ = r.ctl.Close() // ends the stage
+	_ = r.handed.Close()
+	<-r.p.done
 }
 
 // hold starts bwrap from a thread that lives as long as the run: the kernel
@@ -97,8 +118,8 @@ func (r *run) hold(spawned chan<- error) {
 	}
 }
 
-// prepare opens all that bwrap and the stage are handed.
-func (r *run) prepare() ([]*os.File, error) {
+// open opens all that bwrap and the stage are handed.
+func (r *run) open() ([]*os.File, error) {
 	bwrap, err := findBwrap()
 	if err != nil {
 		return nil, err
@@ -117,7 +138,10 @@ func (r *run) prepare() ([]*os.File, error) {
 	if err != nil {
 		return files, err
 	}
-	if err := keep(memFile("configuration", r.config().Encode())); err != nil {
+	if r.handed, err = memFile("configuration", nil); err != nil {
+		return files, err
+	}
+	if err := keep(duplicate(r.handed)); err != nil {
 		return files, err
 	}
 	theirs, err := r.connect()

@@ -7,7 +7,14 @@ import (
 	"runtime"
 )
 
-func start(context.Context, *Spec) (*Process, error) { return nil, notHere() }
+// run is never made here.
+type run struct{}
+
+func prepare(context.Context, *Spec) (*run, error) { return nil, notHere() }
+
+func (*run) start(Spec) (*Process, error) { return nil, notHere() }
+
+func (*run) cancel() {}
 
 func detect(context.Context) Support { return Support{Err: notHere()} }
 

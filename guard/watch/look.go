@@ -85,7 +85,8 @@ func (s *state) read(content io.Reader) error {
 		return nil
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(content, maxHash)); err != nil {
+	buf := make([]byte, min(max(s.size, 0)+512, 32<<10)) // most are small, and a fresh page costs
+	if _, err := io.CopyBuffer(h, io.LimitReader(content, maxHash), buf); err != nil {
 		return err
 	}
 	h.Sum(s.sum[:0])

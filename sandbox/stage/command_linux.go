@@ -15,10 +15,9 @@ import (
 type command struct {
 	ctl      *control
 	config   *Config
-	names    func() (*names, error) // nil without a broker
-	pid      int                    // 0 until started, and for good when it could not be
-	guarded  bool                   // the name guard is in force
-	notFound uint32                 // 126 or 127 then
+	pid      int    // 0 until started, and for good when it could not be
+	guarded  bool   // the name guard is in force
+	notFound uint32 // 126 or 127 then
 }
 
 // start confines its own thread and starts the command from it, then keeps the

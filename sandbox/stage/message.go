@@ -23,6 +23,7 @@ const (
 	OpRefused     // a name was refused; Text is the call, the path, the rule and the program, NUL between them
 	OpExited      // the command ended; Value is its exit status as a shell gives it
 
+	OpGo     // to the stage: the configuration is written
 	OpSignal // to the stage: deliver signal Value to the command; Text "group" means its process group
 )
 

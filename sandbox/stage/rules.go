@@ -3,6 +3,7 @@ package stage
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"agentguard/guard/surface"
 )
@@ -10,7 +11,9 @@ import (
 // names judges canonical paths of a run: whether a name is frozen, there or
 // not. It is what the broker asks.
 type names struct {
-	matcher *surface.Matcher
+	// matcher is compiled when the first name is judged: a command that writes
+	// nothing does not wait for it.
+	matcher func() (*surface.Matcher, error)
 	areas   []Area // longest directory first
 	dirs    []map[string]bool
 	inodes  map[[2]uint64]string
@@ -26,16 +29,13 @@ type frozenVerdict struct {
 	rule   string
 }
 
-func newNames(b *Broker, hasGit func(string) bool) (*names, error) {
+func newNames(b *Broker, hasGit func(string) bool) *names {
 	rules := surface.Rules{Profile: surface.Strict, Protect: b.Protect, Unprotect: b.Unprotect}
 	if b.Balanced {
 		rules.Profile = surface.Balanced
 	}
-	m, err := surface.NewMatcher(surface.Catalogue(), rules)
-	if err != nil {
-		return nil, err
-	}
-	n := &names{matcher: m, areas: slices.Clone(b.Areas), inodes: map[[2]uint64]string{}, there: map[string]bool{}, hasGit: hasGit}
+	compile := sync.OnceValues(func() (*surface.Matcher, error) { return surface.NewMatcher(surface.Catalogue(), rules) })
+	n := &names{matcher: compile, areas: slices.Clone(b.Areas), inodes: map[[2]uint64]string{}, there: map[string]bool{}, hasGit: hasGit}
 	slices.SortFunc(n.areas, func(a, b Area) int { return len(b.Dir) - len(a.Dir) })
 	for _, a := range n.areas {
 		set := make(map[string]bool, len(a.Dirs))
@@ -51,7 +51,7 @@ func newNames(b *Broker, hasGit func(string) bool) (*names, error) {
 	for _, i := range b.Inodes {
 		n.inodes[[2]uint64{i.Dev, i.Ino}] = i.Path
 	}
-	return n, nil
+	return n
 }
 
 // judge says whether path, which is canonical, names something frozen. An
@@ -103,12 +103,16 @@ func (n *names) ofOthers(path string) bool {
 }
 
 func (n *names) match(judged string, typ surface.Type, gitOnly bool) (rule string, frozen bool) {
+	m, err := n.matcher()
+	if err != nil {
+		return "the rules cannot be read: " + err.Error(), true
+	}
 	types := []surface.Type{typ}
 	if typ == surface.Other {
 		types = []surface.Type{surface.Regular, surface.Dir}
 	}
 	for _, t := range types {
-		hit, ok := n.matcher.Match(judged, t)
+		hit, ok := m.Match(judged, t)
 		if ok && hit.Protection == surface.Freeze && (!gitOnly || hit.Entry.Ecosystem == "git") {
 			return hit.Entry.ID + ": " + hit.Rule, true
 		}

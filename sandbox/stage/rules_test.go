@@ -18,10 +18,7 @@ func TestJudge(t *testing.T) {
 		},
 	}
 	git := map[string]bool{"/w/lib": true, "/w/src": true, "/w/nested": true, "/w/src/deep": true}
-	n, err := newNames(b, func(dir string) bool { return git[dir] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := newNames(b, func(dir string) bool { return git[dir] })
 	for _, tc := range []struct {
 		path   string
 		typ    surface.Type

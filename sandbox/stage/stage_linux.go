@@ -21,12 +21,12 @@ func init() {
 // run is the whole life of process 1.
 func run() int {
 	ctl := &control{fd: ControlFD}
-	c, names, err := setUp(ctl)
+	c, err := setUp(ctl)
 	if err != nil {
 		ctl.send(Message{Op: OpFailed, Text: err.Error()})
 		return failStatus
 	}
-	p := &command{ctl: ctl, config: c, names: names}
+	p := &command{ctl: ctl, config: c}
 	if err := p.begin(); err != nil {
 		ctl.send(Message{Op: OpFailed, Text: err.Error()})
 		return failStatus
@@ -52,10 +52,7 @@ func (p *command) begin() error {
 	// The broker's threads sit in system calls, each holding what lets another
 	// goroutine run until the runtime notices.
 	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
-	n, err := p.names()
-	if err != nil {
-		return fmt.Errorf("the name guard's rules: %w", err)
-	}
+	n := newNames(&p.config.Broker, hasGit)
 	if err := keepForBroker(); err != nil {
 		return err
 	}
@@ -75,54 +72,38 @@ func hasGit(dir string) bool {
 }
 
 // setUp does all that needs the capabilities of the run's user namespace.
-func setUp(ctl *control) (*Config, func() (*names, error), error) {
+func setUp(ctl *control) (*Config, error) {
 	// Without this a process of the run with the same identity could read
 	// process 1's memory and descriptors.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return nil, nil, fmt.Errorf("hiding process 1's memory: %w", err)
+		return nil, fmt.Errorf("hiding process 1's memory: %w", err)
 	}
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return nil, nil, fmt.Errorf("closing inherited descriptors on exec: %w", err)
+		return nil, fmt.Errorf("closing inherited descriptors on exec: %w", err)
+	}
+	if m, err := ctl.receive(); err != nil || m.Op != OpGo {
+		return nil, fmt.Errorf("not told to go on: %v", err)
 	}
 	b, err := readConfig(ConfigFD)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c, err := Decode(b)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	names := rulesLater(&c.Broker)
 	if err := build(c.Mounts); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if c.Port != 0 {
 		if err := listen(ctl, int(c.Port)); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	for _, fd := range []int{ConfigFD, ExeFD} {
 		_ = unix.Close(fd) // nothing is written to either
 	}
-	return c, names, nil
-}
-
-// rulesLater compiles the broker's rules while the mounts are made.
-func rulesLater(b *Broker) func() (*names, error) {
-	if b.Mode == BrokerOff {
-		return nil
-	}
-	var n *names
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		n, err = newNames(b, hasGit)
-	}()
-	return func() (*names, error) {
-		<-done
-		return n, err
-	}
+	return c, nil
 }
 
 func readConfig(fd int) ([]byte, error) {
