@@ -31,7 +31,10 @@ func (r rules) Decide(q *broker.Query) broker.Verdict {
 		return broker.Verdict{Allow: true}
 	}
 	if v := r.judge(string(q.Path), surfaceType(q.Type)); v.frozen {
-		return broker.Verdict{Rule: v.rule}
+		// git tries to remove each directory that it has emptied, up to .git
+		// itself: refused as ever, and no news.
+		quiet := q.Op == broker.OpRemove && strings.HasSuffix(string(q.Path), "/.git")
+		return broker.Verdict{Rule: v.rule, Quiet: quiet}
 	}
 	return broker.Verdict{Allow: true}
 }
