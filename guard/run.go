@@ -113,6 +113,7 @@ func (s *session) begin(ctx context.Context, as *sandbox.Identity) (*sandbox.Pen
 // plans takes the state before the run and works out what the sandbox holds.
 func (s *session) plans(as *sandbox.Identity) error {
 	g, w, p := s.g, s.w, s.policy
+	defer g.progress("looking for what others would execute in " + quote(w.Root))()
 	found, err := g.resolved(w, p)
 	if err != nil {
 		return err
@@ -311,6 +312,7 @@ func (s *session) specFor() sandbox.Spec {
 
 // finish is the end-of-run check and what is told of it.
 func (s *session) finish() (Report, error) {
+	defer s.g.progress("checking what this run left")()
 	after, err := s.w.compare(s.start)
 	if err != nil {
 		return Report{}, err
