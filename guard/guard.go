@@ -11,7 +11,8 @@
 // Does not protect a workspace in which the command does not run through it:
 // there the watcher tells and the checks at commit and merge decide. Does not
 // undo a change by itself; it names the command that does. Does not hold an
-// absent name that a command creates during the run: it is told at the end.
+// absent name where the kernel has no broker, nor what a run puts into git
+// without naming a file: that is told at the end.
 package guard
 
 import (

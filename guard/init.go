@@ -135,9 +135,7 @@ func (g *Guard) firstCopies(w *Workspace) error {
 	if _, err := w.keep(s.areas); err != nil {
 		return err
 	}
-	as := g.identity(w)
-	_, err = w.caches(g.insideHome(as), as)
-	return err
+	return w.makeCaches(g.identity(w))
 }
 
 // look resolves and hashes everything that a run under p could write.

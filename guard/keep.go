@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,30 +45,34 @@ var cacheNames = []string{
 	"cargo", "gradle", "maven", "bun", "deno", "ccache", "sccache", "bazel", "ms-playwright", "typescript", "turbo",
 }
 
-// caches makes this repository's cache directories and says where they appear.
-func (w *Workspace) caches(home string, as *sandbox.Identity) ([]cacheDir, error) {
+// makeCaches makes this repository's cache directories, for whom the command
+// runs as.
+func (w *Workspace) makeCaches(as *sandbox.Identity) error {
 	root := w.dirs.cacheDir(w.ID)
-	var out []cacheDir
-	for _, name := range cacheNames {
-		dir := filepath.Join(root, name)
-		if err := privateDir(dir); err != nil {
-			return nil, err
-		}
-		if as != nil {
-			if err := own(w.dirs.cache, dir, as); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, cacheDir{dir, filepath.Join(home, ".cache", name)})
+	if err := privateDir(root); err != nil {
+		return err
 	}
-	return out, nil
+	dirs := []string{root}
+	for _, c := range w.cacheDirs("") {
+		if err := privateDir(c.host); err != nil {
+			return err
+		}
+		dirs = append(dirs, c.host)
+	}
+	if as == nil {
+		return nil
+	}
+	return own(w.dirs.cache, dirs, as)
 }
 
-// own gives a cache to whom the command runs as, with the directories that
-// lead to it open to pass through.
-func own(top, dir string, as *sandbox.Identity) error {
-	err := os.Lchown(dir, int(as.UID), int(as.GID))
-	for up := filepath.Dir(dir); err == nil && within(up, top); up = filepath.Dir(up) {
+// own gives the caches, the first of which holds the others, to whom the
+// command runs as, and lets pass through the directories that lead there.
+func own(top string, dirs []string, as *sandbox.Identity) error {
+	var err error
+	for _, dir := range dirs {
+		err = errors.Join(err, os.Lchown(dir, int(as.UID), int(as.GID)))
+	}
+	for up := filepath.Dir(dirs[0]); err == nil && within(up, top); up = filepath.Dir(up) {
 		err = os.Chmod(up, 0o711)
 	}
 	if err != nil {

@@ -125,7 +125,7 @@ func (s *session) plans(as *sandbox.Identity) error {
 	if s.left, err = w.keep(found.areas); err != nil {
 		return err
 	}
-	if _, err = w.caches(g.insideHome(as), as); err != nil {
+	if err := w.makeCaches(as); err != nil {
 		return err
 	}
 	if s.plan, err = g.planFor(w, p, found.areas, found.outside, s.argv[0]); err != nil {
@@ -137,11 +137,10 @@ func (s *session) plans(as *sandbox.Identity) error {
 	return nil
 }
 
-// hooksDirs returns the hooks directories, and whatever else git's configuration
-// names that it would execute: all
-// of them, so that those inside the workspace are frozen, and those outside
-// that only the user's own configuration or agentguard can have chosen, so
-// that they may be shown.
+// hooksDirs returns the hooks directories and whatever else git's configuration
+// names that it would execute: all of them, so that those inside the workspace
+// are frozen, and those hooks directories outside that only the user's own
+// configuration or agentguard can have chosen, so that they may be shown.
 func (g *Guard) hooksDirs(w *Workspace) (all, outside []string, err error) {
 	if w.Repo == nil {
 		return nil, nil, nil
@@ -321,7 +320,7 @@ func (s *session) finish() (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if err := s.w.carryOn(&r, s.start, after, s.guarded); err != nil {
+	if err := s.w.carryOn(&r, after); err != nil {
 		return Report{}, err
 	}
 	if len(after.findings) > 0 {

@@ -51,7 +51,7 @@ func (g *Guard) settleOne(w *Workspace, mk *mark, m *surface.Matcher) error {
 		return err
 	}
 	fmt.Fprintf(g.Stderr, "agentguard: the run of %s begun %s was killed before its end-of-run check; checked now\n", quote(r.Command), r.Began)
-	if err := w.carryOn(&report, s, after, false); err != nil {
+	if err := w.carryOn(&report, after); err != nil {
 		return err
 	}
 	report.Text(g.Stderr)

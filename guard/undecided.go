@@ -100,7 +100,7 @@ func (a *area) judged(path string) string {
 
 // carryOn brings what earlier runs left into r, and keeps what is open now for
 // the next one.
-func (w *Workspace) carryOn(r *Report, s *start, after *afterwards, guarded bool) error {
+func (w *Workspace) carryOn(r *Report, after *afterwards) error {
 	list, err := w.loadOpen()
 	if err != nil {
 		return err

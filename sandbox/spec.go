@@ -8,12 +8,12 @@
 // when any part cannot be put in force the command is not started and the
 // error says what is missing.
 //
-// Does not stop what the Spec grants: a writable root is writable, and a name
-// below one that does not exist yet can come into being (the end-of-run check
-// tells it). Does not stop a hole in the kernel, timing side channels, or the
-// use of all memory, processor time and disk that the user may use. Does not
-// hold a frozen file that the host itself replaces while the run lasts: the
-// kernel then drops the mount.
+// Does not stop what the Spec grants: a writable root is writable but for the
+// names that its Broker freezes. Without a Broker a frozen name that does not
+// exist yet can come into being, and a frozen file that the host itself
+// replaces while the run lasts is held no more: the kernel drops the mount.
+// Does not stop a hole in the kernel, timing side channels, or the use of all
+// memory, processor time and disk that the user may use.
 package sandbox
 
 import (

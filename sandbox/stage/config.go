@@ -4,13 +4,16 @@
 //
 // It is a leaf whose init function takes over the process when the supervisor
 // started it, before the packages of the supervisor are initialised: that is
-// a third of a run's start. Everything it does is listed in a [Config]; it
-// decides nothing itself, and any step that fails ends the run before the
-// command exists.
+// a third of a run's start. Everything it does is listed in a [Config], and
+// any step that fails ends the run before the command exists. Once the command
+// runs it reaps, relays signals, serves the broker with the rules that the
+// Config names, and reports the end.
 //
-// Does not stop anything by itself once the command runs: it reaps, relays
-// signals and reports the end. What holds then are the mounts, the Landlock
-// domain, the seccomp program, the empty capability sets and the namespaces.
+// Does not stop what those rules and the plan allow, and without a broker stops
+// nothing by itself while the command runs: what holds then are the mounts, the
+// Landlock domain, the seccomp program, the empty capability sets and the
+// namespaces. Does not judge what lies in a repository that the run itself
+// made, but for a live hook.
 package stage
 
 import (
